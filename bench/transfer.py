@@ -144,7 +144,7 @@ def by_machine(found: dict[str, list[Held]]) -> Table:
 
 
 def cells(held: Sequence[Held]) -> tuple[str, str, str, str]:
-    """Predicted, holds, NCCL, scaled."""
+    """PredictedTimes, holds, NCCL, scaled."""
     if not held:
         return ("-",) * 4
     holds = f"{100 * np.mean([each.held.mean() for each in held]):.0f}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.calibration.transfer.features import Place
+from hocket.calibration.transfer.features import CurvePlace
 
 __all__ = ["GROUPS", "OF_ONE_MACHINE", "TERMS", "Effects", "labels"]
 
@@ -83,7 +83,7 @@ class Effects:
         return Effects(names, self.mean[kept], self.covariance[np.ix_(kept, kept)])
 
 
-def labels(place: Place, algorithm: str, protocol: str) -> list[tuple[int, str]]:
+def labels(place: CurvePlace, algorithm: str, protocol: str) -> list[tuple[int, str]]:
     """The effects on a call: number of its term, and name."""
     inside = "between machines" if place.several else "inside"
     choice = f"{algorithm}/{protocol} {inside}"

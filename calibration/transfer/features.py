@@ -10,7 +10,7 @@ from hocket.nccl import ALGORITHMS, PROTOCOLS, NcclModel
 from hocket.nccl.fitted import NCCL_NAMES
 from hocket.topology.formats.nccl.machine import NcclMachine
 
-__all__ = ["INSIDE", "CurveFeatures", "Observed", "Place", "features_of", "observed", "place_of"]
+__all__ = ["INSIDE", "CurveFeatures", "CurvePlace", "Observed", "features_of", "observed", "place_of"]
 
 _Floats = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ _APART = 1.25
 
 
 @dataclass(frozen=True)
-class Place:
+class CurvePlace:
     """Whose curve it is: `generation` of its GPUs, `fabric` that its ranks meet over; `several`: NCCL counts more than
     one machine."""
 
@@ -47,7 +47,7 @@ class CurveFeatures:
     NCCL prices every channel at every size; a small call runs on few. `transfer_us` counts those that it runs on.
     """
 
-    place: Place
+    place: CurvePlace
     size_bytes: NDArray[np.int64]
     ran: tuple[tuple[str, str], ...]
     latency_us: _Floats
@@ -72,17 +72,17 @@ class Observed:
         return Observed(self.features.at(chosen), self.time_us[chosen])
 
 
-def place_of(machine: str, model: NcclModel, kind: str, fabric: str | None = None) -> Place:
+def place_of(machine: str, model: NcclModel, kind: str, fabric: str | None = None) -> CurvePlace:
     """Of a curve of the model's ranks; `fabric` where its network devices do not say it."""
     met = fabric or _fabric(model.machine)
     if model.machines == 1:
         met = INSIDE if model.domain == 1 else "NVLink domain of several hosts"
     elif model.domain > 1:
         met = f"NVLink domains of several hosts, joined by {met}"
-    return Place(machine, _generation(model.machine), met, kind, model.nodes, model.machines > 1)
+    return CurvePlace(machine, _generation(model.machine), met, kind, model.nodes, model.machines > 1)
 
 
-def features_of(place: Place, model: NcclModel, sizes: NDArray[np.int64]) -> CurveFeatures:
+def features_of(place: CurvePlace, model: NcclModel, sizes: NDArray[np.int64]) -> CurveFeatures:
     """Of what NCCL chooses for each size (bytes as nccl-tests counts them) of the place's kind, one of NCCL_NAMES."""
     name = NCCL_NAMES[place.kind]
     choices = model.choose(name, sizes)
@@ -99,7 +99,7 @@ def features_of(place: Place, model: NcclModel, sizes: NDArray[np.int64]) -> Cur
     return CurveFeatures(place, sizes, tuple(ran), np.array(latency), np.array(transfer), np.array(expected))
 
 
-def observed(place: Place, model: NcclModel, curve: MeasuredCurve) -> Observed:
+def observed(place: CurvePlace, model: NcclModel, curve: MeasuredCurve) -> Observed:
     """Of every size of a curve: the middle of its measurements, the least where they are far apart."""
     times = [curve.time_us[curve.size_bytes == size] for size in curve.sizes]
     middle = [time.min() if time.max() > _APART * time.min() else np.median(time) for time in times]

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.calibration.transfer.effects import Effects
-from hocket.calibration.transfer.features import Observed, Place
+from hocket.calibration.transfer.features import CurvePlace, Observed
 from hocket.calibration.transfer.form import NOISE, linearized, names_of, wave
 
-__all__ = ["Fit", "FittedCurve", "fit_curves"]
+__all__ = ["Fit", "TransferredCurve", "fit_curves"]
 
 _Floats = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ _DISTURBED = 0.1  # a row that weighs less is no part of the curve
 
 
 @dataclass(frozen=True, eq=False)
-class FittedCurve:
+class TransferredCurve:
     """A curve beside its fit: what is left of its rows (logarithms), their slopes by the effects, their variance;
     `weight` is 1 of a row as expected, near 0 of one that is not fitted."""
 
@@ -31,7 +31,7 @@ class FittedCurve:
     weight: _Floats
 
     @property
-    def place(self) -> Place:
+    def place(self) -> CurvePlace:
         return self.observed.features.place
 
     @property
@@ -50,9 +50,9 @@ class Fit:
     """The effects as the curves tell them, and the curves."""
 
     effects: Effects
-    curves: tuple[FittedCurve, ...]
+    curves: tuple[TransferredCurve, ...]
 
-    def curve_at(self, place: Place) -> FittedCurve | None:
+    def curve_at(self, place: CurvePlace) -> TransferredCurve | None:
         """None where it was not measured."""
         return next((curve for curve in self.curves if curve.place == place), None)
 
@@ -65,7 +65,7 @@ def fit_curves(curves: Sequence[Observed], start: Effects) -> Fit:
     mean = prior.mean.copy()
     weights = [np.ones(len(curve.time_us)) for curve in curves]
     covariance = prior.covariance
-    fitted: tuple[FittedCurve, ...] = ()
+    fitted: tuple[TransferredCurve, ...] = ()
     for _ in range(_STEPS):
         lines = [linearized(curve.features, mean, number) for curve in curves]
         aims = [
@@ -82,12 +82,12 @@ def fit_curves(curves: Sequence[Observed], start: Effects) -> Fit:
         covariance = np.linalg.inv(matrix)
         mean = covariance @ vector
         left = [aim - line.slopes @ mean for line, aim in zip(lines, aims, strict=True)]
-        fitted = tuple(map(FittedCurve, curves, left, [line.slopes for line in lines], weights))
+        fitted = tuple(map(TransferredCurve, curves, left, [line.slopes for line in lines], weights))
         weights = [_weights(each) for each in fitted]
     return Fit(Effects(prior.names, mean, covariance), fitted)
 
 
-def _weights(curve: FittedCurve) -> _Floats:
+def _weights(curve: TransferredCurve) -> _Floats:
     """Of the rows, by how far they are off the curve's form and wave."""
     sizes = curve.observed.features.size_bytes
     near = wave(sizes, sizes)

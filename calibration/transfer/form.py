@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hocket.calibration.transfer.effects import TERMS, labels
 from hocket.calibration.transfer.features import CurveFeatures
 
-__all__ = ["LENGTH", "NOISE", "WAVE", "Linear", "linearized", "names_of", "wave"]
+__all__ = ["LENGTH", "NOISE", "WAVE", "LinearizedForm", "linearized", "names_of", "wave"]
 
 _Floats = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ WAVE, LENGTH = 0.08, 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearizedForm:
     """Around some effects: `log_us` there, and its slope by each effect (rows x effects)."""
 
     log_us: _Floats
@@ -33,7 +33,7 @@ def names_of(features: CurveFeatures) -> list[str]:
     return [name for ran in dict.fromkeys(features.ran) for _, name in labels(features.place, *ran)]
 
 
-def linearized(features: CurveFeatures, mean: _Floats, number: Mapping[str, int]) -> Linear:
+def linearized(features: CurveFeatures, mean: _Floats, number: Mapping[str, int]) -> LinearizedForm:
     """At the `mean` of effects, by their `number`."""
     rows, shifts = len(features.size_bytes), np.zeros((len(features.size_bytes), len(TERMS)))
     touched: list[tuple[NDArray[np.bool_], int, int]] = []
@@ -50,7 +50,7 @@ def linearized(features: CurveFeatures, mean: _Floats, number: Mapping[str, int]
     shares, slopes = parts / total, np.zeros((rows, len(mean)))
     for here, term, effect in touched:
         slopes[here, effect] += shares[here, term]
-    return Linear((np.log(total) + most)[:, 0], slopes)
+    return LinearizedForm((np.log(total) + most)[:, 0], slopes)
 
 
 def wave(first: NDArray[np.int64], second: NDArray[np.int64]) -> _Floats:

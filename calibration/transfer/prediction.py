@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.calibration.transfer.features import CurveFeatures
-from hocket.calibration.transfer.fitting import Fit, FittedCurve
+from hocket.calibration.transfer.fitting import Fit, TransferredCurve
 from hocket.calibration.transfer.form import NOISE, WAVE, linearized, names_of, wave
 
-__all__ = ["NINETY", "Predicted", "predict"]
+__all__ = ["NINETY", "PredictedTimes", "predict"]
 
 _Floats = NDArray[np.float64]
 
@@ -18,7 +18,7 @@ NINETY = 1.645
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted:
+class PredictedTimes:
     """Logarithms of us, and their standard deviation."""
 
     log_us: _Floats
@@ -36,7 +36,7 @@ class Predicted:
         return np.exp(self.log_us - off), np.exp(self.log_us + off)
 
 
-def predict(fit: Fit, features: CurveFeatures) -> Predicted:
+def predict(fit: Fit, features: CurveFeatures) -> PredictedTimes:
     """Of a curve, whether or not the fit has seen others of its sizes."""
     effects = fit.effects.with_names(names_of(features))
     number = {name: at for at, name in enumerate(effects.names)}
@@ -50,10 +50,10 @@ def predict(fit: Fit, features: CurveFeatures) -> Predicted:
         variance = variance - (gain * wave(features.size_bytes, seen.observed.features.size_bytes)).sum(axis=1)
         slopes = slopes - gain @ np.pad(seen.slopes, ((0, 0), (0, len(effects.names) - seen.slopes.shape[1])))
     variance = variance + ((slopes @ effects.covariance) * slopes).sum(axis=1)
-    return Predicted(log_us, np.sqrt(variance))
+    return PredictedTimes(log_us, np.sqrt(variance))
 
 
-def _gain(seen: FittedCurve, features: CurveFeatures) -> _Floats:
+def _gain(seen: TransferredCurve, features: CurveFeatures) -> _Floats:
     """By how much each row of a curve that was seen moves each that is asked."""
     sizes = seen.observed.features.size_bytes
     near = wave(sizes, sizes) + np.diag(seen.variance)

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.calibration.transfer.effects import Effects
-from hocket.calibration.transfer.features import CurveFeatures, Observed, Place
+from hocket.calibration.transfer.features import CurveFeatures, CurvePlace, Observed
 from hocket.calibration.transfer.fitting import Fit, fit_curves
-from hocket.calibration.transfer.prediction import Predicted, predict
+from hocket.calibration.transfer.prediction import PredictedTimes, predict
 from hocket.calibration.transfer.scaling import scaled_us
 
 __all__ = ["LARGE", "MEASURED", "Prior", "Trust", "prior_json", "read_prior", "situation"]
@@ -53,27 +53,31 @@ class Prior:
         """To a machine's own measurements."""
         return fit_curves(curves, self.effects)
 
-    def situation(self, place: Place) -> str:
+    def situation(self, place: CurvePlace) -> str:
         return situation(place, self.known)
 
-    def predict(self, features: CurveFeatures, own: Fit | None = None) -> Predicted:
+    def knows(self, place: CurvePlace) -> bool:
+        """Whether other machines tell anything of it."""
+        return self.situation(place) != STRANGE
+
+    def predict(self, features: CurveFeatures, own: Fit | None = None) -> PredictedTimes:
         """By the prior, or by its adaptation to `own` measurements of the machine."""
         found = MEASURED if own is not None else self.situation(features.place)
         seen = own.curve_at(features.place) if own is not None else None
         large = features.size_bytes > LARGE
         nccl = np.log(features.expected_us)
         if found == STRANGE:
-            return Predicted(nccl, np.where(large, self.spread[1], self.spread[0]))
+            return PredictedTimes(nccl, np.where(large, self.spread[1], self.spread[0]))
         predicted = predict(own or Fit(self.effects, ()), features)
         small, big = self.trust.get(found, (Trust(1.0, 1.0),) * 2)
         weight = np.where(large, big.weight, small.weight)
         if own is not None:
             nccl = np.log(scaled_us(seen.observed, features)) if seen else predicted.log_us
         log_us = weight * predicted.log_us + (1 - weight) * nccl
-        return Predicted(log_us, predicted.spread * np.where(large, big.stretch, small.stretch))
+        return PredictedTimes(log_us, predicted.spread * np.where(large, big.stretch, small.stretch))
 
 
-def situation(place: Place, known: frozenset[tuple[str, str]]) -> str:
+def situation(place: CurvePlace, known: frozenset[tuple[str, str]]) -> str:
     """Of a machine of which no own measurements are known."""
     if place.known_by in known:
         return KIN

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hocket.calibration.transfer.effects import Effects
 from hocket.calibration.transfer.features import Observed
 from hocket.calibration.transfer.fitting import Fit, fit_curves
-from hocket.calibration.transfer.prediction import NINETY, Predicted, predict
+from hocket.calibration.transfer.prediction import NINETY, PredictedTimes, predict
 from hocket.calibration.transfer.prior import KIN, LARGE, MEASURED, PARTS, Prior, Trust, situation
 from hocket.calibration.transfer.scaling import scaled_us
 
@@ -29,7 +29,7 @@ class _Held:
 
     situation: str
     curve: Observed
-    predicted: Predicted
+    predicted: PredictedTimes
     reference_us: _Floats
 
     @property

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hocket.calibration.transfer import Observed, Prior, PublicTable, public_tables, read_prior, train
 from hocket.calibration.transfer.effects import Effects
-from hocket.calibration.transfer.features import INSIDE, Place, features_of, place_of
+from hocket.calibration.transfer.features import INSIDE, CurvePlace, features_of, place_of
 from hocket.calibration.transfer.fitting import fit_curves
 from hocket.calibration.transfer.prior import KIN, MEASURED, PARTS, STRANGE, prior_json
 from hocket.calibration.transfer.training import ANCHORS, anchored
@@ -67,7 +67,7 @@ def test_generation_and_fabric_are_told_from_the_machine() -> None:
 def test_where_nothing_alike_was_measured_it_is_nccls_own_time() -> None:
     prior = read_prior()
     machine = model("dgx-h100:nodes=2")
-    features = features_of(Place("x", "Rubin", "InfiniBand or RoCE", "all_reduce", 2, True), machine, SIZES)
+    features = features_of(CurvePlace("x", "Rubin", "InfiniBand or RoCE", "all_reduce", 2, True), machine, SIZES)
     assert prior.situation(features.place) == STRANGE
     predicted = prior.predict(features)
     assert np.allclose(predicted.time_us, features.expected_us)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.api.alike import measured_alike
 from hocket.api.nccl.buffers import of_buffers, symmetric_lines, symmetric_row
 from hocket.api.nccl.calibrated import Calibrated, calibrated, described
 from hocket.api.nccl.naming import collectives_named, release_named, settings_named, sizes_between
@@ -19,6 +20,7 @@ from hocket.api.nccl.rccl import RcclChoices, of_rccl
 from hocket.api.nccl.request import NcclChoiceRequest
 from hocket.api.progress import Progress
 from hocket.api.result import Result
+from hocket.base.collectives import kind_called
 from hocket.base.errors import RequestError
 from hocket.base.files import atomic_write, require_place, write_file
 from hocket.base.text import printable_lines
@@ -68,6 +70,21 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices | Rcc
     result = NcclChoices(request, model, tuple(found), launched, symmetric, before, times, name, notes)
     result.write()
     return result
+
+
+def _alike(model: NcclModel, choices: Choices) -> Iterator[str]:
+    """What nodes like these took of each run of sizes with one choice."""
+    sizes = choices.bytes.tolist()
+    found = measured_alike(model, kind_called(choices.collective) or choices.collective, sizes)
+    if found is None or not found.known:
+        yield from ["  no nodes like these were measured"] * (found is not None)
+        return
+    for first, end in pairwise([*choices.points(), len(sizes)]):
+        last = end - 1
+        span = f"{format_bytes(sizes[first])} .. {format_bytes(sizes[last])}"
+        line = f"  measured    {span:<20} {choices.name(first):<16}"
+        off = float((found.most_us / found.least_us)[first:end].max()) ** 0.5
+        yield f"{line} {found.time_us[first]:>9.2f} .. {found.time_us[last]:.2f} us, 90 % within x/ {off:.2f}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,6 +141,8 @@ class NcclChoices(Result):
                 yield from symmetric_lines(self.symmetric[at])
             if self.times is not None:
                 yield from described(choices, self.times[at])
+            elif self.request.operations == 1 and not self.request.graph:
+                yield from _alike(self.model, choices)
             if self.before is not None:
                 yield from _changes(choices, self.before[at])
         for path in (self.request.csv, self.request.graph_dump):

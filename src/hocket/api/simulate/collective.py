@@ -19,13 +19,14 @@ from hocket.api.simulate.result import CurvesResult, SimulationResult
 from hocket.base.collectives import kind_called
 from hocket.base.errors import HocketError, RequestError, SimulationError
 from hocket.base.late_imports import late_imports
-from hocket.nccl.words import NCCL, is_nccl
+from hocket.nccl.words import MODEL, NCCL, is_nccl
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS
 from hocket.simulator import Prediction, simulate_collective, simulate_expected
 from hocket.simulator.algorithm_choice import AUTO, LIBRARY
 
 with late_imports(__name__):
+    from hocket.api.alike import MeasuredAlike, measured_alike
     from hocket.simulator.curves import SimulatedCurve, curve_of_predictions
 
 __all__ = ["simulate"]
@@ -50,11 +51,12 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
     ]
     sizes = sizes_of(request.size)
     if len(sizes) == 1 and len(names) <= 1:
-        return SimulationResult(request, [each.predict(sizes[0]) for each in contenders])
+        return SimulationResult(request, [each.beside_measured(each.predict(sizes[0])) for each in contenders])
     if request.outputs.timeline or request.outputs.tables:
         raise RequestError("--timeline and --tables are for one size and algorithm; several have --csv")
     curves = _curves(question, contenders, sizes)
-    return CurvesResult(request, request.what, curves, assumed_of_curves(machines, curves))
+    measured = [line for each in contenders for line in each.measured(sizes)]
+    return CurvesResult(request, request.what, curves, assumed_of_curves(machines, curves), measured)
 
 
 def _of_kind(kind: str, text: str) -> str:
@@ -99,6 +101,26 @@ class _Contender:
         if model is None or said.late or said.traffic or asks_of_links(self.question.request, self.machine, self.spec):
             return None
         return rccl_time(model, collective.kind, collective.size_bytes)
+
+    def beside_measured(self, prediction: Prediction) -> Prediction:
+        """With a note of what nodes like these took, where the time is that of NCCL's model."""
+        names = [call.algorithm for call in prediction.collectives]
+        found = self._alike([prediction.collectives[0].size_bytes]) if self._is_own_choice(names) else None
+        return replace(prediction, notes=(*prediction.notes, found.sentence())) if found else prediction
+
+    def measured(self, sizes: list[int]) -> list[str]:
+        """What nodes like these took, in lines; none but of NCCL's own choice in the time of its model."""
+        asked = asks_of_links(self.question.request, self.machine, self.spec)
+        found = None if asked or self._algorithm != LIBRARY else self._alike(sizes)
+        return [*found.lines()] if found else []
+
+    def _is_own_choice(self, names: list[str]) -> bool:
+        own = self.name in (LIBRARY, MODEL)
+        return own and len(names) == 1 and names[0].startswith("NCCL's model ")
+
+    def _alike(self, sizes: list[int]) -> MeasuredAlike | None:
+        nccl = self.machine.nccl
+        return measured_alike(nccl, self.question.request.what, sizes) if nccl else None
 
     @property
     def _algorithm(self) -> str:

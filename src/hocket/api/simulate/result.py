@@ -101,7 +101,7 @@ class SimulationResult(Result):
 
 
 class CurvesResult(Result):
-    """A curve over sizes for each topology and algorithm."""
+    """A curve over sizes for each topology and algorithm; `measured`: what nodes like these took, in lines."""
 
     several = "curves"
 
@@ -111,11 +111,13 @@ class CurvesResult(Result):
         kind: str,
         curves: Sequence[SimulatedCurve],
         assumed: Sequence[str] = (),
+        measured: Sequence[str] = (),
     ) -> None:
         self.request: Simulation = request
         self.kind = kind
         self.curves = tuple(curves)
         self.assumed = tuple(assumed)
+        self.measured = tuple(measured)
         self._written: list[str] = []
 
     def headline(self) -> str:
@@ -123,7 +125,8 @@ class CurvesResult(Result):
         return f"{self.kind} at {len(sizes)} sizes, {len(self.curves)} curves of topology and algorithm"
 
     def summary(self) -> str:
-        return printable_lines([*assumed_lines(self.assumed), *curve_lines(self.kind, self.curves), *self._written])
+        curves = curve_lines(self.kind, self.curves)
+        return printable_lines([*assumed_lines(self.assumed), *curves, *self.measured, *self._written])
 
     def columns(self) -> Mapping[str, Columns]:
         return {"curves": curves_table(self.curves)}
