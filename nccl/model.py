@@ -47,6 +47,7 @@ OUT = (
     'needs a NIC with coll="1" of its own for every GPU',
     'begins at GPUs without a NIC with coll="1"',
     "needs NVSwitches",
+    "has no channels in this release",
 )
 
 

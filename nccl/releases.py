@@ -51,7 +51,10 @@ class Release:
         if self.asked:
             yield f"NCCL {self.asked} is not public in source: taken for {self.version}, the newest that is"
         elif self.preview:
-            yield f"of NCCL {self.name} the sources of its development branch are modelled, {self.preview}"
+            yield (
+                f"of NCCL {self.name} the sources of its development branch are modelled, {self.preview}, in which"
+                " NVLSTree and PAT are never chosen"
+            )
         if self.code < 2705:
             yield (
                 f"NCCL {self.version} is modelled as 2.27.5, which differs where NICs hang on a CPU that NVLink-C2C"

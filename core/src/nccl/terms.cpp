@@ -49,6 +49,8 @@ Out Model::why_out(Function function, Algorithm algorithm, Protocol protocol) co
   if (algorithm == kCollNetDirect && !nvswitch_ && settings_.release < 3100) return Out::kNoNvSwitch;
   if (algorithm == kCollNetChain && !chain_heads_ && settings_.release >= 3007) return Out::kOtherHeads;
   if (algorithm == kNvlsTree && job_.machines == 1) return Out::kOneMachine;
+  // 2.31.0a7 copies no channels to NVLSTree and PAT, which it looks for there.
+  if (settings_.release >= 3100 && (algorithm == kNvlsTree || algorithm == kPat)) return Out::kNoChannels;
   if (is_nvls(algorithm) && nvls().channels < (settings_.release < 2800 ? 1 : 2)) return Out::kNoNvls;
   if (algorithm == kNvls && job_.machines > 1 && !collnet_) return Out::kNeedsCollNet;
   if (is_nvls(algorithm) && function != kAllReduce && job_.most_gpus > kMostNvlsGpus) return Out::kTooManyGpus;

@@ -26,6 +26,7 @@ enum class Out : int32_t {
   kFewHeads,        ///< not every GPU has a NIC of its own that reduces
   kOtherHeads,      ///< chains begin at GPUs without a NIC that reduces
   kNoNvSwitch,      ///< it needs NVSwitches
+  kNoChannels,      ///< the release gives it no channels
 };
 
 /// What NCCL assumes of one algorithm and protocol: time = latency + bytes / bandwidth.
