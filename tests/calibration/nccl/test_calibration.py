@@ -221,8 +221,8 @@ def test_from_a_table_to_what_is_quicker(tmp_path: Path) -> None:
     # At 2 MiB NCCL takes NVLS, as it expects; measured Ring/LL: 14 + 1e-4 x 2^21 / 24 channels = 22.7 us, NVLS 41 us
     assert re.search(r"2 MiB .* NVLS/Simple .*; Ring/LL 22\.\d+ .* times quicker", told)
     header, first = csv.read_text().splitlines()[:2]
-    assert header.endswith("nchannels,calibrated_us,best_algo,best_proto,best_us")
-    assert first.startswith("AllReduce,8,Ring,LL,") and first.split(",")[7:9] == ["Ring", "LL"]
+    assert header.endswith("nchannels,launched,calibrated_us,best_algo,best_proto,best_us")
+    assert first.startswith("AllReduce,8,Ring,LL,") and first.split(",")[8:10] == ["Ring", "LL"]
 
 
 def test_the_version_that_outputs_say(tmp_path: Path) -> None:
