@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hocket.base.collectives import MESSAGE, kind_called
 from hocket.nccl.constants import Constants
 from hocket.nccl.kernels import Kernels, collective_kernels, message_kernels
+from hocket.nccl.measured_on import MeasuredOn
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.nccl.releases import Release
@@ -106,6 +107,7 @@ class NcclCalibration:
     fits: tuple[NcclCurveFit, ...]
     losses: Mapping[str, float]
     constants: Constants
+    measured_on: MeasuredOn | None = None
 
     @property
     def best(self) -> str:

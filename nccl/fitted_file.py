@@ -14,6 +14,8 @@ from hocket.base.units import parse_bytes
 from hocket.nccl.constants import Constants
 from hocket.nccl.fitted import FREE, TERMS, NcclCalibration, NcclCurveFit, SegmentFit
 from hocket.nccl.kernels import MESSAGE
+from hocket.nccl.measured_on import MeasuredOn
+from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.releases import RELEASES
 
@@ -23,11 +25,12 @@ __all__ = [
     "FittedNccl",
     "FittedNcclCurve",
     "FittedSegment",
+    "calibration_of",
     "checked_format",
     "read_nccl_calibration",
 ]
 
-FORMAT, VERSION = "hocket.calibration", 2  # 1 had no `nccl`
+FORMAT, VERSION = "hocket.calibration", 3  # 1 had no `nccl`, 2 no `measured_on`
 
 
 class FittedSegment(msgspec.Struct, forbid_unknown_fields=True):
@@ -55,6 +58,7 @@ class FittedNccl(msgspec.Struct, forbid_unknown_fields=True):
     losses: dict[str, float]
     curves: list[FittedNcclCurve]
     constants: dict[str, list[Any]]
+    measured_on: MeasuredOn | None = None
 
 
 class _Parameters(msgspec.Struct, forbid_unknown_fields=True):
@@ -75,6 +79,17 @@ def read_nccl_calibration(path: Path | str) -> NcclCalibration:
     if parameters.nccl is None:
         raise FormatError(f"{path}: says nothing of NCCL: make it by hocket calibrate --nccl FILE.xml")
     return _nccl_of(parameters.nccl, document)
+
+
+def calibration_of(path: Path | str, model: NcclModel) -> NcclCalibration:
+    """The calibration, for a model of the nodes that it was measured on. Raises FormatError elsewhere."""
+    calibration = read_nccl_calibration(path)
+    if calibration.measured_on is None:
+        raise FormatError(
+            f"{path}: does not say on which nodes it was measured: make it again with hocket calibrate --nccl"
+        )
+    calibration.measured_on.refuse_elsewhere(model, str(path))
+    return calibration
 
 
 def checked_format(document: YamlDocument, name: str, version: int) -> None:
@@ -103,7 +118,8 @@ def _nccl_of(section: FittedNccl, document: YamlDocument) -> NcclCalibration:
                 raise FormatError(f"{where}: {error}") from error
             segments[each.algorithm, each.protocol] = SegmentFit(weights, *span)
         fits.append(NcclCurveFit(curve.collective, curve.ranks, curve.nodes, segments, curve.factor))
-    return NcclCalibration(RELEASES[section.release], tuple(fits), section.losses, _constants(section, document))
+    own = _constants(section, document)
+    return NcclCalibration(RELEASES[section.release], tuple(fits), section.losses, own, section.measured_on)
 
 
 def _constants(section: FittedNccl, document: YamlDocument) -> Constants:

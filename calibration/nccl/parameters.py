@@ -38,7 +38,7 @@ def section_of(calibration: NcclCalibration) -> FittedNccl:
     losses = {name: _digits(loss) for name, loss in calibration.losses.items()}
     constants = calibration.constants
     tables = {field.name: _rounded(getattr(constants, field.name)) for field in fields(constants)}
-    return FittedNccl(calibration.release.name, losses, curves, tables)
+    return FittedNccl(calibration.release.name, losses, curves, tables, calibration.measured_on)
 
 
 def _digits(value: float) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hocket.base.collectives import nccl_name
 from hocket.base.errors import FormatError, ScheduleError, TopologyError
 from hocket.base.strict_yaml import nearest
-from hocket.nccl.fitted_file import read_nccl_calibration
+from hocket.nccl.fitted_file import calibration_of
 from hocket.nccl.model import NcclModel
 from hocket.nccl.names import ALGORITHMS, PROTOCOLS
 from hocket.nccl.programs import KINDS, PROGRAMS, NcclCall, NcclProgram, nccl_call, program_of
@@ -127,11 +127,13 @@ def model_of(
 def model_of_hosts(hosts: Hosts, settings: Settings | None = None) -> NcclModel:
     """NCCL on these hosts, of which NVLink domains are one machine to it, with the times of their calibration.
 
-    Settings are `hosts`' own where none are given. Raises FormatError for a calibration that tells nothing of NCCL.
+    Settings are `hosts`' own where none are given. Raises FormatError for a calibration that tells nothing of NCCL, or
+    is of other nodes.
     """
     settings = settings or read_settings(settings_on(hosts))
-    measured = read_nccl_calibration(hosts.calibration) if hosts.calibration else None
-    return NcclModel(hosts.machine, hosts.nodes, settings, domain=hosts.domain, measured=measured)
+    model = NcclModel(hosts.machine, hosts.nodes, settings, domain=hosts.domain)
+    model.measured = calibration_of(hosts.calibration, model) if hosts.calibration else None
+    return model
 
 
 def settings_on(hosts: Hosts, assignments: Iterable[str] = ()) -> list[str]:

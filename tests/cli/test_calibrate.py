@@ -69,3 +69,35 @@ def test_a_run_that_was_cut_off(table: Path) -> None:
     done = hocket("calibrate", table)
     assert done.returncode == ExitCode.BAD_INPUT and "--partial" in done.stderr
     assert "36 measurements of 1 curve\n" in hocket("calibrate", table, "--partial").stdout
+
+
+def test_a_calibration_is_refused_elsewhere(tmp_path: Path) -> None:
+    """It names its nodes and NCCL's variables: a B200's has no times for an H100, nor for itself without NVLS."""
+    tables = Path(__file__).parents[2] / "calibration" / "transfer" / "tables"
+    parameters = tmp_path / "b200.protocols.yaml"
+    made = hocket(
+        "calibrate",
+        tables / "b200-a4.csv",
+        "-t",
+        "dgx-b200:nodes=2",
+        "--nccl",
+        "dgx-b200",
+        "-o",
+        tmp_path / "b200.yaml",
+    )
+    assert made.returncode == 0, made.stderr
+    assert "node: dgx-b200\n    gpus: 8\n    sm:\n    - 100\n    nics: 8 x 400 Gbit/s\n" in parameters.read_text()
+    ask = ("-c", "all_gather", "--calibration", parameters)
+    assert "  calibrated  " in hocket("nccl", "choose", "-t", "dgx-b200:nodes=2", *ask).stdout
+    for spec, why in (("dgx-h100:nodes=2", "this is dgx-h100 (8 GPUs of sm 90"), ("dgx-b200:nodes=2,nvls=0", "asked")):
+        chosen = hocket("nccl", "choose", "-t", spec, *ask)
+        simulated = hocket("simulate", "all_gather", "-s", "1MiB", "-t", f"{spec},calibration={parameters}")
+        made = hocket("nccl", "tuner", "make", "-t", spec, "--calibration", parameters, "-o", tmp_path / "t.csv")
+        for done in (chosen, simulated, made):
+            assert done.returncode == 3
+            assert done.stderr.count("error: ") == 1 and f"{parameters}: was measured" in done.stderr
+            assert why in done.stderr
+    text = parameters.read_text()
+    parameters.write_text(text[: text.index("  measured_on:")])
+    older = hocket("nccl", "choose", "-t", "dgx-b200:nodes=2", *ask)
+    assert older.returncode == 3 and "does not say on which nodes it was measured" in older.stderr

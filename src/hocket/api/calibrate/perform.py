@@ -34,6 +34,7 @@ from hocket.calibration import (
 from hocket.calibration.measurement import kind_named
 from hocket.calibration.validation import freely
 from hocket.nccl import read_settings
+from hocket.nccl.measured_on import MeasuredOn
 from hocket.report.calibration_page import calibration_page
 from hocket.topology import Topology, load, save
 from hocket.topology.machines.hosts import hosts_of
@@ -48,7 +49,7 @@ def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResul
     measurements, notes = _measurements(request, machine)
     calibration = calibrate(measurements, machine)
     releases = _releases(request, measurements) if request.nccl else None
-    of_nccl = calibrate_nccl(calibration.fits, releases) if releases else None
+    of_nccl = _of_nccl(request, calibration, releases, measurements) if releases else None
     predict = predictor(of_nccl, releases) if of_nccl and releases else freely
     result = CalibrationResult(
         request,
@@ -98,6 +99,16 @@ def _releases(request: CalibrationRequest, measurements: tuple[Measurement, ...]
     settings = read_settings(measured_settings(measurements, list(request.settings)))
     hosts = hosts_of(str(request.nccl))
     return Releases(hosts.machine, settings, measured_releases(measurements), hosts.domain)
+
+
+def _of_nccl(
+    request: CalibrationRequest, calibration: Calibration, releases: Releases, measurements: tuple[Measurement, ...]
+) -> NcclCalibration:
+    """What was fitted of NCCL, and where that was measured."""
+    versions = [each.run.version for each in measurements if each.run and each.run.version]
+    variables = measured_settings(measurements, list(request.settings))
+    measured_on = MeasuredOn.of(releases.machine, variables, versions[0] if versions else "")
+    return replace(calibrate_nccl(calibration.fits, releases), measured_on=measured_on)
 
 
 def _calibrated(result: CalibrationResult, machine: Topology, of_nccl: NcclCalibration | None) -> CalibrationResult:

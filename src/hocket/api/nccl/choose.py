@@ -21,14 +21,16 @@ from hocket.api.nccl.request import NcclChoiceRequest
 from hocket.api.progress import Progress
 from hocket.api.result import Result
 from hocket.base.collectives import kind_called
-from hocket.base.errors import RequestError
+from hocket.base.errors import FormatError, RequestError
 from hocket.base.files import atomic_write, require_place, write_file
 from hocket.base.text import printable_lines
 from hocket.base.units import format_bytes
-from hocket.calibration import read_nccl_calibration
 from hocket.nccl import ALGORITHMS, PATH_TYPES, PROTOCOLS, Choices, NcclModel, model_graphs
+from hocket.nccl.fitted import NcclCalibration
+from hocket.nccl.fitted_file import calibration_of
 from hocket.nccl.launches import launched_channels
 from hocket.nccl.programs.spec import settings_on
+from hocket.nccl.releases import release_of
 from hocket.nccl.symmetric import SymmetricCall
 from hocket.topology.formats.nccl.graph import graphs_text, read_nccl_graphs
 from hocket.topology.formats.nccl.machine import Dialect
@@ -53,9 +55,9 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices | Rcc
         return of_rccl(request, hosts, names, sizes)
     machine, settings = hosts.machine, settings_named(settings_on(hosts, request.settings), release)
     calibration = request.calibration or hosts.calibration
-    fits = read_nccl_calibration(calibration) if calibration else None
     graphs = read_nccl_graphs(request.graph) if request.graph else None
     model = NcclModel(machine, hosts.nodes, settings, domain=hosts.domain, graphs=graphs)
+    fits = _calibration(calibration, model) if calibration else None
     found = [model.choose(name, sizes, request.operations) for name in names]
     found, symmetric = of_buffers(request, model, found)
     before = None
@@ -70,6 +72,23 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices | Rcc
     result = NcclChoices(request, model, tuple(found), launched, symmetric, before, times, name, notes)
     result.write()
     return result
+
+
+def _calibration(path: str, model: NcclModel) -> NcclCalibration:
+    """Raises FormatError where it is of other nodes, or of another release than the one that is asked for."""
+    found = calibration_of(path, model)
+    measured = found.measured_on.nccl if found.measured_on else ""
+    if measured and _release_name(measured) not in (None, model.release.name):
+        raise FormatError(f"{path}: was measured with NCCL {measured}: ask for it by --nccl-version {measured}")
+    return found
+
+
+def _release_name(version: str) -> str | None:
+    """Of the release that a version is; None where it is not modelled."""
+    try:
+        return release_of(version).name
+    except FormatError:
+        return None
 
 
 def _alike(model: NcclModel, choices: Choices) -> Iterator[str]:

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from hocket.api.nccl.naming import release_named, settings_named
 from hocket.api.progress import Progress
 from hocket.base.errors import FormatError, ScheduleError
-from hocket.calibration import read_nccl_calibration
 from hocket.calibration.nccl.timings import calibrated_timings
 from hocket.nccl import NcclChoice, NcclModel
+from hocket.nccl.fitted_file import calibration_of
 from hocket.nccl.programs import NcclProgram, nccl_program
-from hocket.nccl.programs.spec import model_of_hosts
+from hocket.nccl.programs.spec import model_of_hosts, settings_on
 from hocket.nccl.tuning import Timing, model_choices
 from hocket.simulator import simulate_kernel, simulate_program
 from hocket.topology import Topology, load
@@ -22,9 +22,10 @@ _HOPELESS = 4  # a choice that NCCL expects to take so many times its own is not
 
 def models_of(machine: str, nodes: Sequence[int], assignments: Sequence[str], version: str) -> list[NcclModel]:
     """NCCL of a version on so many such nodes; as many as `machine` says where there are none."""
-    settings = settings_named(assignments, release_named(version))
+    release = release_named(version)
     counts: Sequence[int | None] = nodes or [None]
-    return [model_of_hosts(hosts_of(machine, count), settings) for count in dict.fromkeys(counts)]
+    several = [hosts_of(machine, count) for count in dict.fromkeys(counts)]
+    return [model_of_hosts(hosts, settings_named(settings_on(hosts, assignments), release)) for hosts in several]
 
 
 def calibrated(
@@ -32,7 +33,7 @@ def calibrated(
 ) -> list[Timing]:
     """The timings that fitted parameters tell, at four sizes a doubling."""
 
-    calibration = read_nccl_calibration(path)
+    calibration = calibration_of(path, models[0])
     grid = sorted({size * part // 4 for size in sizes for part in range(4, 8)})
     found = [timed for model in models for timed in calibrated_timings(calibration, model, collectives, grid)]
     if not found:
