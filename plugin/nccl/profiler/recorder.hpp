@@ -33,7 +33,6 @@ class Recorder {
   const Communicator* open(uint64_t id, const char* name, int nodes, int ranks, int rank);
   /// One of the open communicators has ended; with the last of them, reports are written. Late events may follow.
   void close();
-  int open() const { return open_; }
   void report() { reporter_.stop(); }
 
   /// Begins a record, whose particulars describe(record) fills in. Allocates nothing; takes no lock but every
