@@ -215,7 +215,7 @@ def _model(
     known = [setting for setting in request.settings if setting.split("=", 1)[0] in VARIABLES]
     if hosts.nvls is False:
         known.append("NCCL_NVLS_ENABLE=0")
-    return NcclModel(machines[0], len(machines), read_settings(known), release.constants, hosts.domain), ""
+    return NcclModel(machines[0], len(machines), read_settings(known, release), domain=hosts.domain), ""
 
 
 def _modelled(model: NcclModel | None, choices: Sequence[StockChoice]) -> tuple[list[str], list[float]]:
