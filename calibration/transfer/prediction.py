@@ -9,7 +9,7 @@ from hocket.calibration.transfer.features import CurveFeatures
 from hocket.calibration.transfer.fitting import Fit, TransferredCurve
 from hocket.calibration.transfer.form import NOISE, WAVE, linearized, names_of, wave
 
-__all__ = ["NINETY", "PredictedTimes", "predict"]
+__all__ = ["NINETY", "PredictedTimes", "gain_of", "predict"]
 
 _Floats = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def predict(fit: Fit, features: CurveFeatures) -> PredictedTimes:
     variance = np.full(len(log_us), WAVE**2 + NOISE**2)
     seen = fit.curve_at(features.place)
     if seen is not None:
-        gain = _gain(seen, features)
+        gain = gain_of(seen, features)
         log_us = log_us + gain @ seen.left
         variance = variance - (gain * wave(features.size_bytes, seen.observed.features.size_bytes)).sum(axis=1)
         slopes = slopes - gain @ np.pad(seen.slopes, ((0, 0), (0, len(effects.names) - seen.slopes.shape[1])))
@@ -53,7 +53,7 @@ def predict(fit: Fit, features: CurveFeatures) -> PredictedTimes:
     return PredictedTimes(log_us, np.sqrt(variance))
 
 
-def _gain(seen: TransferredCurve, features: CurveFeatures) -> _Floats:
+def gain_of(seen: TransferredCurve, features: CurveFeatures) -> _Floats:
     """By how much each row of a curve that was seen moves each that is asked."""
     sizes = seen.observed.features.size_bytes
     near = wave(sizes, sizes) + np.diag(seen.variance)

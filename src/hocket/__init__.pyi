@@ -376,9 +376,10 @@ def nccl_tuner_check(
     rules that never take effect, that overlap, that leave gaps."""
 
 def calibrate(
-    files: _Texts, *, topology: _Text | None = None, output: _Text | None = None, by: _Text | None = None,
+    files: _Texts = (), *, topology: _Text | None = None, output: _Text | None = None, by: _Text | None = None,
     holdout: _Text | None = None, nccl: _Text | None = None, settings: _Texts = (), collective: _Text | None = None,
-    ranks: _Integer | None = None, nodes: _Integer | None = None, partial: bool = False, report: _Text | None = None,
+    ranks: _Integer | None = None, nodes: _Integer | None = None, predict_nodes: _Integers = (), plan: bool = False,
+    partial: bool = False, report: _Text | None = None,
 ) -> CalibrationResult:
     """Fit latencies, bandwidths and protocols to measurements, and say which disagree with the topology."""
 

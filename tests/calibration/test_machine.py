@@ -108,7 +108,7 @@ def test_parameters_read_back(tmp_path: Path) -> None:
         assert again.time_us(SIZES) == pytest.approx(fit.pieces.time_us(SIZES), rel=1e-3)
     text = path.read_text()
     for old, new, expected in (
-        ("version: 2", "version: 3", "expected format"),
+        ("version: 3", "version: 4", "expected format"),
         ("name: LL128", "name: LL64", "protocols LL, LL64"),
         ("latency: ", "latency: '3' # ", "time with a unit"),
         ("pipelining", "pipeline", "unknown key 'pipeline'"),

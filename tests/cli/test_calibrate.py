@@ -11,6 +11,7 @@ from in_process import hocket
 from synthetic import SIZES, cluster
 
 from hocket.base.errors import ExitCode
+from hocket.calibration.readers.csv_table import COLUMNS
 
 
 @pytest.fixture
@@ -101,3 +102,84 @@ def test_a_calibration_is_refused_elsewhere(tmp_path: Path) -> None:
     parameters.write_text(text[: text.index("  measured_on:")])
     older = hocket("nccl", "choose", "-t", "dgx-b200:nodes=2", *ask)
     assert older.returncode == 3 and "does not say on which nodes it was measured" in older.stderr
+
+
+def _rows(path: Path, nodes: int, times: dict[int, float]) -> Path:
+    """all_reduce on nodes of eight GPUs."""
+    lines = [",".join(COLUMNS)]
+    for size, exact in times.items():
+        time = round(exact, 2)
+        algbw = size / time / 1e3
+        busbw = algbw * 2 * (8 * nodes - 1) / (8 * nodes)
+        lines.append(f"all_reduce,float32,{8 * nodes},{nodes},{size},{time},{algbw:.2f},{busbw:.2f},,,")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def _times(said: str, ranks: int) -> dict[str, list[float]]:
+    """us by size: predicted, and the ends of the interval."""
+    unit = {"us": 1.0, "ms": 1e3, "s": 1e6}
+    section = re.search(rf"^all_reduce +{ranks} .*\n((?:  .*\n)+)", said, re.M)
+    assert section, said
+    found = {}
+    for size, rest in re.findall(r"^ +(\d+ \w+) +(.*)$", section[1], re.M):
+        found[size] = [float(number) * unit[of] for number, of in re.findall(r"([\d.]+) (us|ms|s)\b", rest)]
+    return found
+
+
+def test_two_rows_and_public_tables_tell_a_curve_and_other_nodes(tmp_path: Path) -> None:
+    table = _rows(tmp_path / "two.csv", 2, {8192: 60.0, 1 << 30: 4511.97})
+    done = hocket("calibrate", table, "-t", "dgx-h100:nodes=2", "--predict-nodes", "64")
+    assert done.returncode == 0, done.stderr
+    assert "2 sizes are too few to fit" in done.stdout and "adapted to the nodes" in done.stdout
+    near, far = _times(done.stdout, 16), _times(done.stdout, 512)
+    assert near["8 KiB"][0] == pytest.approx(60, rel=0.05) and near["1 GiB"][0] == pytest.approx(4512, rel=0.02)
+    assert all(low < time < high for time, low, high in (*near.values(), *far.values()))
+    assert far["8 KiB"][0] > near["8 KiB"][0]
+    assert far["8 KiB"][2] / far["8 KiB"][1] > near["8 KiB"][2] / near["8 KiB"][1]
+    assert "512    64  not measured" in done.stdout
+
+
+def test_other_node_counts_need_no_table_of_one_node(tmp_path: Path) -> None:
+    sizes = [1 << power for power in range(13, 31)]
+    slow = {size: 3 * (60 + size / 250e3) for size in sizes}
+    tables = [_rows(tmp_path / f"{nodes}.csv", nodes, slow) for nodes in (2, 4)]
+    done = hocket("calibrate", *tables, "-t", "dgx-h100:nodes=4", "--predict-nodes", "64")
+    assert done.returncode == 0, done.stderr
+    assert _times(done.stdout, 512)["8 KiB"][0] > 180
+
+
+def test_a_disturbed_row_is_named_not_fitted(tmp_path: Path) -> None:
+    times = {1 << power: 30 + (1 << power) / 250e3 for power in range(13, 31)}
+    done = hocket("calibrate", _rows(tmp_path / "a.csv", 2, times), "-t", "dgx-h100:nodes=2")
+    usual = _times(done.stdout, 16)
+    times[1 << 20] *= 6
+    done = hocket("calibrate", _rows(tmp_path / "b.csv", 2, times), "-t", "dgx-h100:nodes=2")
+    assert re.search(
+        r"note: .*b.csv:9 \(1 MiB\): [456]\.\d\d times what the other rows say: named, not fitted", done.stdout
+    )
+    assert _times(done.stdout, 16)["4 MiB"][0] == pytest.approx(usual["4 MiB"][0], rel=0.05)
+
+
+def test_a_plan_says_which_runs_help_and_they_do(tmp_path: Path) -> None:
+    done = hocket("calibrate", "--plan", "-t", "p5:nodes=4")
+    assert done.returncode == 0, done.stderr
+    before = float(re.search(r"now 90 % within x/ ([\d.]+)", done.stdout)[1])
+    after = [float(each) for each in re.findall(r"then x/ ([\d.]+)", done.stdout)]
+    assert len(after) == 4 and before > after[0] > after[-1] >= 1
+    table = _rows(tmp_path / "planned.csv", 4, {8192: 120.0, 128 << 20: 1400.0})
+    told = hocket("calibrate", table, "--plan", "-t", "p5:nodes=4").stdout
+    assert float(re.search(r"now 90 % within x/ ([\d.]+)", told)[1]) < before
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "expected"),
+    [
+        ([], ExitCode.USAGE, "what was measured? give files, or --plan"),
+        (["--plan"], ExitCode.USAGE, "need --topology"),
+        (["--plan", "-t", "ring:8,bandwidth=100GB/s,latency=1us"], ExitCode.USAGE, "nodes that NCCL runs on"),
+    ],
+)
+def test_plans_of_nothing(options: list[str], code: int, expected: str) -> None:
+    done = hocket("calibrate", *options)
+    assert done.returncode == code and expected in done.stderr

@@ -265,4 +265,4 @@ def test_a_calibration_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     path.write_text("format: hocket.calibration\nversion: 99\ncurves: []\nlevels: []\n")
     done = hocket("all_reduce", "-t", f"{TWO},calibration={path}", "-s", "1MiB")
     assert done.returncode == 3
-    assert f"{path}:1: expected format hocket.calibration, version 1 to 2" in done.stderr
+    assert f"{path}:1: expected format hocket.calibration, version 1 to 3" in done.stderr

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hocket.api.calibrate.request import CalibrationRequest
 from hocket.api.calibrate.result import CalibrationResult
+from hocket.api.calibrate.transferred import Transferred, transferred
 from hocket.api.progress import Progress
 from hocket.api.provenance import comment, write_page
 from hocket.base.errors import FormatError, HocketError, RequestError
@@ -31,6 +32,7 @@ from hocket.calibration import (
     read_measurements,
     save_parameters,
 )
+from hocket.calibration.fitting import LEAST_SIZES
 from hocket.calibration.measurement import kind_named
 from hocket.calibration.validation import freely
 from hocket.nccl import read_settings
@@ -46,8 +48,10 @@ def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResul
     """The fits, what was held out and what disagrees; files where they are asked for."""
     _check(request)
     machine = load(request.topology) if request.topology else None
-    measurements, notes = _measurements(request, machine)
-    calibration = calibrate(measurements, machine)
+    measurements, notes = _measurements(request, machine) if request.files else ((), [])
+    settings = read_settings(measured_settings(measurements, list(request.settings)))
+    others = transferred(request.topology, measurements, settings, request.predict_nodes, plan=request.plan)
+    calibration = _fitted(request, measurements, machine, others)
     releases = _releases(request, measurements) if request.nccl else None
     of_nccl = _of_nccl(request, calibration, releases, measurements) if releases else None
     predict = predictor(of_nccl, releases) if of_nccl and releases else freely
@@ -56,11 +60,12 @@ def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResul
         calibration,
         of_nccl,
         hold_out(curves_of(measurements), request.holdout, predict) if request.holdout else (),
-        disagreements(calibration, machine, measurements) if machine else (),
+        disagreements(calibration, machine, measurements) if machine and calibration.fits else (),
         len(measurements),
         notes,
+        others,
     )
-    if machine is not None:
+    if machine is not None and calibration.fits:
         result = _calibrated(result, machine, of_nccl)
     if request.report is not None:
         page = calibration_page(calibration, machine, result.held_out, result.disagreements)
@@ -72,11 +77,27 @@ def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResul
 def _check(request: CalibrationRequest) -> None:
     if request.topology is None and (request.output is not None or request.by is not None):
         raise RequestError("-o and --by are of the calibrated topology: say --topology, the machine it is of")
-    if request.settings and request.nccl is None:
+    if request.settings and request.nccl is None and request.topology is None:
         raise RequestError("--set is of NCCL's model: say --nccl, the machine's topology file")
+    if not request.files and not request.plan:
+        raise RequestError("what was measured? give files, or --plan and --topology for what to measure")
     for path in (request.output, request.report):
         if path is not None:
             require_place(path)
+
+
+def _fitted(
+    request: CalibrationRequest,
+    measurements: tuple[Measurement, ...],
+    machine: Topology | None,
+    others: Transferred | None,
+) -> Calibration:
+    """The fits; none of curves that are too short, where other nodes' tables tell the rest."""
+    curves = curves_of(measurements)
+    needs = request.output or request.report or request.nccl or request.holdout
+    if others is not None and not needs and all(len(curve.sizes) < LEAST_SIZES for curve in curves):
+        return Calibration((), (), curves)
+    return calibrate(measurements, machine)
 
 
 def _measurements(request: CalibrationRequest, machine: Topology | None) -> tuple[tuple[Measurement, ...], list[str]]:

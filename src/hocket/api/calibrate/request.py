@@ -19,6 +19,7 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
         "hocket calibrate all_reduce-1node.txt all_reduce-2nodes.txt --topology dgx-h100:nodes=2 -o calibrated.yaml"
         " --report calibration.html",
         "hocket calibrate nccl.json --holdout sizes",
+        "hocket calibrate two-rows.csv -t dgx-h100:nodes=2 --predict-nodes 64 --plan",
     )
 
     files: Annotated[
@@ -27,7 +28,7 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
             "Output of nccl-tests or rccl-tests (text, JSON), perftest, OSU, hocket run or replay --json; CSV.",
             "FILE...",
         ),
-    ]
+    ] = ()
     topology: Annotated[
         str | None,
         option("The cluster as it should be; compared, corrected.", "--topology", "-t", metavar="SPEC|FILE"),
@@ -53,5 +54,10 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
     collective: Annotated[str | None, option("What was measured, for files that do not say it.")] = None
     ranks: Annotated[int | None, option("Ranks, for files without them.", "-n", ge=2)] = None
     nodes: Annotated[int | None, option("Nodes, for files without them.", ge=1)] = None
+    predict_nodes: Annotated[
+        tuple[int, ...],
+        option("Predict NCCL's times on so many nodes like those of --topology, too (repeatable).", ge=1, metavar="N"),
+    ] = ()
+    plan: Annotated[bool, option("Say which few runs would help most; files are not needed for that.")] = False
     partial: Annotated[bool, option("Take the lines of a run that was cut off.")] = False
     report: _Page = None

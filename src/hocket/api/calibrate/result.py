@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hocket.api.calibrate.request import CalibrationRequest
+from hocket.api.calibrate.transferred import Transferred
 from hocket.api.result import Result
 from hocket.base.text import printable_lines
 from hocket.base.units import format_bandwidth, format_bytes
@@ -22,7 +23,8 @@ __all__ = ["CalibrationResult"]
 @dataclass(eq=False, repr=False)
 class CalibrationResult(Result):
     """The fits of measured curves (`calibration`), of what NCCL ran (`nccl`), errors of what was held out, what
-    disagrees with the topology; the `calibrated` topology, and which files were written."""
+    disagrees with the topology; what is `transferred` from other nodes' tables; the `calibrated` topology, and which
+    files were written."""
 
     request: CalibrationRequest
     calibration: Calibration
@@ -31,6 +33,7 @@ class CalibrationResult(Result):
     disagreements: tuple[Disagreement, ...]
     num_measurements: int
     notes: list[str]
+    transferred: Transferred | None = None
     calibrated: Any = None
     written: list[str] = field(default_factory=list)
 
@@ -57,6 +60,8 @@ class CalibrationResult(Result):
         yield from self._fits()
         yield from self._levels()
         yield from self._of_nccl()
+        if self.transferred is not None:
+            yield from self.transferred.lines()
         if self.held_out:
             yield ""
             yield f"held out by {self.request.holdout}: errors of what was predicted without being fitted"
@@ -72,8 +77,10 @@ class CalibrationResult(Result):
         yield from (f"wrote {path}" for path in self.written)
 
     def _fits(self) -> Iterator[str]:
-        yield ""
-        yield f"{'collective':<16} {'ranks':>5} {'nodes':>5}  {'protocol':<8} {'latency':>22} {'bandwidth':>26}  fit"
+        if self.calibration.fits:
+            yield ""
+            head = f"{'collective':<16} {'ranks':>5} {'nodes':>5}  {'protocol':<8}"
+            yield f"{head} {'latency':>22} {'bandwidth':>26}  fit"
         for fit in self.calibration.fits:
             curve, pieces = fit.curve, fit.pieces
             off = str(Errors.of(curve.size_bytes, fit.error))
@@ -87,6 +94,8 @@ class CalibrationResult(Result):
             yield f"note: {curve.name}: {len(curve.sizes)} sizes are too few to fit; at least 4 are needed"
 
     def _levels(self) -> Iterator[str]:
+        if not self.calibration.levels:
+            return
         yield ""
         yield f"{'level':<16} {'collective':<16} {'protocol':<8} {'a step':>22} {'a rank, each way':>26}"
         for each in self.calibration.levels:
