@@ -10,6 +10,7 @@ from hocket.base.errors import FormatError, TopologyError
 from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bandwidth
+from hocket.topology.formats.nccl.bandwidth import unknown_gpu
 from hocket.topology.formats.nccl.machine import Cpu, Dialect, LinkTarget, NcclMachine, NvLink, Pci
 from hocket.topology.formats.smi.groups import PciGroups
 from hocket.topology.formats.smi.matrix import SmiMatrix, read_smi_matrix
@@ -59,7 +60,8 @@ def read_smi_machine(path: Path | str, options: Mapping[str, str]) -> NcclMachin
             else:
                 children.append(switch(lower[0]) if len(lower[0]) > 1 else lower[0][0])
         cpus.append(Cpu(0, numa, cpu.arch, cpu.vendor, cpu.family, cpu.model, tuple(children)))
-    return NcclMachine(str(path), Dialect.NCCL, tuple(cpus), groups.notes)
+    unknown = unknown_gpu(kind.sm)
+    return NcclMachine(str(path), Dialect.NCCL, tuple(cpus), (*groups.notes, *([unknown] if unknown else [])))
 
 
 def _require(matrix: SmiMatrix, options: Mapping[str, str]) -> None:

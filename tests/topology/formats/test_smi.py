@@ -84,6 +84,11 @@ def test_an_nvswitch_machine_is_the_preset(tmp_path: Path) -> None:
     assert (two.num_ranks, two.num_nodes, len(two.in_network)) == (16, 16 + 2 * 19 + 1, 2)
 
 
+def test_gpus_that_nccl_has_no_constants_for_are_said(tmp_path: Path) -> None:
+    notes = read(tmp_path, hgx(), H100.replace("h100", "rubin")).notes
+    assert [note.partition(":")[0] for note in notes] == ["GPUs of sm 107"]
+
+
 def test_pxb_is_two_switches(tmp_path: Path) -> None:
     machine = read(tmp_path, hgx("PXB"), H100)
     bridge = machine.cpus[0].children[0]

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from hocket.base.errors import FormatError
 from hocket.base.units import parse_bandwidth, parse_time
-from hocket.topology.formats.infragraph.schema import Link
+from hocket.topology.formats.infragraph.schema import InfraLink
 from hocket.topology.options import read_options
 
 __all__ = ["Quantities"]
@@ -17,29 +17,29 @@ _LATENCIES = {"ms": 10**9, "us": 10**6, "ns": 10**3}  # ps
 
 @dataclass(frozen=True)
 class Quantities:
-    """`given` for what links lack: `bandwidth`, `latency` of all, `NAME.bandwidth`, `NAME.latency` of those of a name.
+    """`told` for what links lack: `bandwidth`, `latency` of all, `NAME.bandwidth`, `NAME.latency` of those of a name.
     `source` is the file."""
 
     source: str
-    given: Mapping[str, str]
+    told: Mapping[str, str]
 
     @classmethod
-    def read(cls, source: str, options: str, links: Iterable[Link]) -> "Quantities":
+    def read(cls, source: str, options: str, links: Iterable[InfraLink]) -> "Quantities":
         """Of the options of a spec. Raises FormatError for a key that no link of the file has."""
         kinds = "latency", "bandwidth"
         return cls(source, read_options(options, [*kinds, *(f"{link.name}.{of}" for link in links for of in kinds)]))
 
-    def of(self, link: Link, where: str) -> tuple[int, int]:
+    def of(self, link: InfraLink, where: str) -> tuple[int, int]:
         """Latency (ps) and bandwidth (bytes/s). Raises FormatError, naming `where`, for what lacks or cannot be."""
         latency = self._said(link, "latency", link.physical.latency, _LATENCIES, where)
         bandwidth = self._said(link, "bandwidth", link.physical.bandwidth, _BANDWIDTHS, where)
         return (
-            parse_time(self._given(link, "latency", where)) if latency is None else latency,
-            parse_bandwidth(self._given(link, "bandwidth", where)) if bandwidth is None else bandwidth,
+            parse_time(self._told(link, "latency", where)) if latency is None else latency,
+            parse_bandwidth(self._told(link, "bandwidth", where)) if bandwidth is None else bandwidth,
         )
 
     def _said(
-        self, link: Link, of: str, said: Mapping[str, str | int | float], units: Mapping[str, int], where: str
+        self, link: InfraLink, of: str, said: Mapping[str, str | int | float], units: Mapping[str, int], where: str
     ) -> int | None:
         """What the file says in a unit that tells it; None where it does not."""
         unit = str(said.get("choice") or next(iter(said), ""))
@@ -52,8 +52,8 @@ class Quantities:
             raise FormatError(f"{where}: link {link.name}: {of} {value} {unit} cannot be")
         return int(number)
 
-    def _given(self, link: Link, of: str, where: str) -> str:
-        text = self.given.get(f"{link.name}.{of}", self.given.get(of))
+    def _told(self, link: InfraLink, of: str, where: str) -> str:
+        text = self.told.get(f"{link.name}.{of}", self.told.get(of))
         if text is not None:
             return text
         transfers = of == "bandwidth" and "gigatransfers_per_second" in link.physical.bandwidth

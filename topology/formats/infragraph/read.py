@@ -12,7 +12,15 @@ from typing import Any
 from hocket.base.errors import FormatError, TopologyError
 from hocket.base.strict_yaml import YamlDocument, nearest
 from hocket.topology.formats.infragraph.quantities import Quantities
-from hocket.topology.formats.infragraph.schema import MOST_NODES, Device, Edge, Endpoint, Infrastructure, Link, Response
+from hocket.topology.formats.infragraph.schema import (
+    MOST_NODES,
+    Edge,
+    Endpoint,
+    InfraDevice,
+    InfraLink,
+    Infrastructure,
+    Response,
+)
 from hocket.topology.model import Topology
 
 __all__ = ["from_infragraph", "is_infragraph"]
@@ -110,7 +118,7 @@ class _Reader:
             ends = [self._of_device(prefix, device, end, f"{at}.edges[{number}]") for end in (edge.ep1, edge.ep2)]
             self._join(edge, ends, links, f"{at}.edges[{number}]")
 
-    def _device_of(self, name: str, where: str) -> Device:
+    def _device_of(self, name: str, where: str) -> InfraDevice:
         if name not in self.devices:
             raise FormatError(f"{self.document.where(where)}: no device '{name}'; {nearest(name, self.devices)}")
         return self.devices[name]
@@ -125,7 +133,7 @@ class _Reader:
         device = self._device_of(instance.device, where)
         return [node for at in ats for node in self._of_device((name, str(at)), device, end, where)]
 
-    def _of_device(self, prefix: Node, device: Device, end: Endpoint, where: str) -> list[Node]:
+    def _of_device(self, prefix: Node, device: InfraDevice, end: Endpoint, where: str) -> list[Node]:
         """The components that an endpoint names: `xpu[0:2]`, of devices in the device `cx5[0].port[1]`."""
         found = [prefix]
         words = f"{end.device}.{end.component}" if end.device else end.component
@@ -155,7 +163,7 @@ class _Reader:
             raise TopologyError(f"{self.document.where(where)}: '{word}': there are {count}, numbered from 0")
         return range(start, stop, step)
 
-    def _join(self, edge: Edge, ends: list[list[Node]], links: Mapping[str, Link], where: str) -> None:
+    def _join(self, edge: Edge, ends: list[list[Node]], links: Mapping[str, InfraLink], where: str) -> None:
         first, second = ends
         if edge.scheme == "ring":
             raise TopologyError(f"{self.document.where(where)}: scheme ring: expected one2one or many2many")
@@ -169,7 +177,7 @@ class _Reader:
             self.notes[f"{self.document.where(where)}: {rest}"] = None
         self._add_edges(product(first, second) if every else zip(first, second, strict=False), links[edge.link], where)
 
-    def _add_edges(self, pairs: Iterable[tuple[Node, Node]], link: Link, where: str) -> None:
+    def _add_edges(self, pairs: Iterable[tuple[Node, Node]], link: InfraLink, where: str) -> None:
         line = self.document.where(where)
         of = line, _class_of(link.name), *self.quantities.of(link, line)
         for one, other in pairs:

@@ -4,7 +4,17 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-__all__ = ["MOST_NODES", "Component", "Device", "Edge", "Endpoint", "Infrastructure", "Instance", "Link", "Response"]
+__all__ = [
+    "MOST_NODES",
+    "Component",
+    "Edge",
+    "Endpoint",
+    "InfraDevice",
+    "InfraLink",
+    "Infrastructure",
+    "Instance",
+    "Response",
+]
 
 MOST_NODES = 2**20
 
@@ -35,7 +45,7 @@ class Physical(msgspec.Struct, forbid_unknown_fields=True):
     latency: dict[str, str | int | float] = {}
 
 
-class Link(Part, kw_only=True):
+class InfraLink(Part, kw_only=True):
     name: Name
     physical: Physical = msgspec.field(default_factory=Physical)
 
@@ -53,10 +63,10 @@ class Edge(Part, kw_only=True):
     scheme: Literal["one2one", "many2many", "ring"] = "one2one"
 
 
-class Device(Part, kw_only=True):
+class InfraDevice(Part, kw_only=True):
     name: Name
     components: list[Component]
-    links: list[Link] = []
+    links: list[InfraLink] = []
     edges: list[Edge] = []
 
 
@@ -68,9 +78,9 @@ class Instance(Part, kw_only=True):
 
 class Infrastructure(Part, kw_only=True):
     name: str = ""
-    devices: list[Device]
+    devices: list[InfraDevice]
     instances: list[Instance]
-    links: list[Link] = []
+    links: list[InfraLink] = []
     edges: list[Edge] = []
 
 
