@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count, islice, product
 
 from hocket.base.processes import started
-from hocket.base.scratch import scratch_folder
+from hocket.base.scratch import hand_over, scratch_folder
 from hocket.bench.command_line import command_line
 
 __all__ = ["main", "rules"]
@@ -30,7 +30,7 @@ def main(machines: Sequence[int], lengths: Sequence[int]) -> None:
         for length in lengths:
             for kind in ("sizes", "nodes"):
                 table = folder / f"{length}-rules-of-{kind}.csv"
-                table.write_text("".join(islice(rules(kind), length)))
+                hand_over(table, "".join(islice(rules(kind), length)))
                 _measure("nccl", "tuner", "check", str(table))
 
 

@@ -38,7 +38,12 @@ def flags(folder: Path) -> list[str]:
     folders = [Path(sys.prefix, "include"), sysconfig.get_path("include"), packages / "mpich" / "include"]
     for spec, inside in ((nanobind, ("include",)), (torch, ("include", "include/torch/csrc/api/include"))):
         folders += [Path(str(spec.origin)).parent / folder for folder in inside] if spec else []
-    defined = ['NB_BACKEND_MODULE="nanobind_backend"', 'HOCKET_NCCL_PROFILER=""', 'HOCKET_NCCL_TUNER=""']
+    defined = [
+        'NB_BACKEND_MODULE="nanobind_backend"',
+        'HOCKET_NCCL_PROFILER=""',
+        'HOCKET_NCCL_TUNER=""',
+        'HOCKET_SECOND_PROFILER=""',
+    ]
     return [
         "-std=c++20",
         "-w",

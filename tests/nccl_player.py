@@ -91,6 +91,11 @@ class Table(ctypes.Structure):
     )
 
 
+@ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_ulong, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p)
+def _log(level: int, flags: int, file: bytes, line: int, text: bytes) -> None:
+    """NCCL's logger, which says nothing here."""
+
+
 class Communicator:
     """One rank of a communicator, and the calls NCCL makes for it."""
 
@@ -100,7 +105,7 @@ class Communicator:
         self.counts: dict[str, int] = {}
         mask = ctypes.c_int()
         place = ctypes.byref(self.context), identifier, ctypes.byref(mask)
-        assert self.table.init(*place, name.encode(), 1, ranks, rank, None) == 0
+        assert self.table.init(*place, name.encode(), 1, ranks, rank, ctypes.cast(_log, ctypes.c_void_p)) == 0
 
     def start(self, type_: int, parent: int | None = None, **payload: object) -> int | None:
         descriptor = Descriptor5(type=type_, parent=parent, rank=3, payload=Payload(**payload))
