@@ -7,6 +7,7 @@ import msgspec
 from hocket._core.nccl import Settings
 from hocket.base.errors import FormatError
 from hocket.nccl.model import NcclModel
+from hocket.nccl.releases import release_of
 from hocket.nccl.settings import read_settings
 from hocket.topology.formats.nccl.machine import NcclMachine
 
@@ -39,12 +40,18 @@ class MeasuredOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.node} ({self.gpus} GPUs of sm {architectures}, NICs {self.nics or 'none'})"
 
     def refuse_elsewhere(self, model: NcclModel, path: str) -> None:
-        """Raises FormatError for a model of other nodes, or with other variables."""
+        """Raises FormatError for a model of other nodes, of another release, or with other variables."""
         here = MeasuredOn.of(model.machine)
         if (here.gpus, here.sm, here.nics) != (self.gpus, self.sm, self.nics):
             raise FormatError(
                 f"{path}: was measured on {self.words}, and this is {here.words}: its times are of no other node; take"
                 " a calibration of this one (hocket calibrate --nccl), or none"
+            )
+        known = _release_name(self.nccl) if self.nccl else None
+        if known not in (None, model.release.name):
+            raise FormatError(
+                f"{path}: was measured with NCCL {self.nccl}, and this is {model.release.name}: ask for it"
+                " (--nccl-version), or calibrate with this one"
             )
         if _values(read_settings(self.variables)) != _values(model.settings):
             own = " ".join(self.variables) or "none of NCCL's variables"
@@ -52,6 +59,14 @@ class MeasuredOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"{path}: was measured with {own}, and other values are asked for: what NCCL runs depends on them; ask"
                 " for the same (--set, --nccl-set, nvls=), or calibrate with these"
             )
+
+
+def _release_name(version: str) -> str | None:
+    """Of the release that a version is; None where it is not modelled."""
+    try:
+        return release_of(version).name
+    except FormatError:
+        return None
 
 
 def _values(settings: Settings) -> dict[str, object]:

@@ -23,6 +23,7 @@ STAND_INS = Path(__file__).parent / "stand_ins"
 _FLAGS = ["-fPIC", "-std=c++17", "-w", "-pthread"]
 _NCCL = ["-fvisibility=hidden", "-DNCCL_OS_LINUX", "-DPROFAPI", "-DENABLE_TRACE"]
 _NO_GDAKI = ["-DNCCL_GIN_PROXY_ENABLE=1", "-DNCCL_GIN_GDAKI_ENABLE=0"]
+_OF_RCCL = ("hip_runtime", "amd_smi")  # stand-ins that NCCL is not linked with
 _KERNELS = re.compile(r"__global__ void (\w+)\((\w+) const\);")
 _UNDEFINED = re.compile(r"undefined reference to `([^']+)'")
 
@@ -51,6 +52,8 @@ def build(sources: NcclSources, headers: CudaHeaders, under: Path, progress: Pro
     """Builds into folders of its own under `under`, or finds it built. What NCCL's sources compiled to is kept apart
     from what it is linked with, so that a change of the stand-ins, or an interruption, compiles none of it again.
     Raises HocketError with the compiler's words where NCCL's sources do not compile."""
+    if shutil.which("g++") is None:
+        raise HocketError("g++ is needed to build NCCL: apt-get install g++")
     compiled = under / f"nccl-{sources.name}-{_digest(_nccl_parts(sources, headers))}"
     folder = compiled / f"linked-{_digest(_own_parts())}"
     absent = folder / "absent.txt"
@@ -64,7 +67,8 @@ def build(sources: NcclSources, headers: CudaHeaders, under: Path, progress: Pro
 
 
 def _nccl_parts(sources: NcclSources, headers: CudaHeaders) -> Iterator[bytes]:
-    yield repr((headers.version, _FLAGS, _NCCL, _NO_GDAKI)).encode()
+    compiler = run(["g++", "-dumpfullversion"], capture_output=True, text=True).stdout.strip()
+    yield repr((headers.version, _FLAGS, _NCCL, _NO_GDAKI, compiler, sources.host_files)).encode()
     for path in sorted(sources.src.rglob("*")):
         if path.suffix in (".cc", ".h", ".cu", ".cuh", ".py", ".in") and path.is_file():
             yield str(path.relative_to(sources.src)).encode() + path.read_bytes()
@@ -72,7 +76,7 @@ def _nccl_parts(sources: NcclSources, headers: CudaHeaders) -> Iterator[bytes]:
 
 def _own_parts() -> Iterator[bytes]:
     for path in [*sorted(STAND_INS.iterdir()), Path(__file__)]:
-        if path.is_file():
+        if path.is_file() and path.stem not in _OF_RCCL:
             yield path.name.encode() + path.read_bytes()
 
 
@@ -89,8 +93,6 @@ class _Builder:
     def __init__(
         self, sources: NcclSources, headers: CudaHeaders, compiled: Path, folder: Path, progress: Progress
     ) -> None:
-        if shutil.which("g++") is None:
-            raise HocketError("g++ is needed to build NCCL: apt-get install g++")
         self._sources, self._compiled, self._folder, self._progress = sources, compiled, folder, progress
         self._objects = compiled / "objects"
         major, minor = headers.version
@@ -186,7 +188,8 @@ class _Builder:
         out = self._folder / "libnccl.so.2"
         link = ["-shared", "-Wl,-soname,libnccl.so.2", "-Wl,--no-undefined", "-Wl,--no-demangle", *map(str, objects)]
         link += [f"-L{self._folder}", "-lhocket-cuda", "-ldl", "-lrt", "-Wl,-rpath,$ORIGIN", "-o", str(out)]
-        first = run(["g++", *self._flags, *link], capture_output=True, text=True)
+        plain = os.environ | {"LC_ALL": "C"}  # what it says is read
+        first = run(["g++", *self._flags, *link], capture_output=True, text=True, env=plain)
         absent = sorted(set(_UNDEFINED.findall(first.stderr)))
         if first.returncode != 0 and not absent:
             raise HocketError(f"NCCL {self._sources.name} does not link: {first.stderr.strip()[-2000:]}")

@@ -182,6 +182,7 @@ CUresult release_handle(CUmemGenericAllocationHandle handle) {
 }
 CUresult map(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
              unsigned long long) {
+  hocketMoved();
   char* start = reinterpret_cast<char*>(address);
   Handle* held = handle_of(handle);
   if (held->multicast) {
@@ -206,6 +207,7 @@ CUresult unmap(CUdeviceptr address, size_t bytes) {
   mappings.erase(found);
   lock.unlock();
   forget(start);
+  unmap_multicast(start);
   mmap(start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   return release_handle(reinterpret_cast<CUmemGenericAllocationHandle>(held));
 }

@@ -51,6 +51,7 @@ void wait_for(const SharedEvent& event, uint64_t target) {
 
 std::atomic<long> launches{0};
 std::atomic<long> step{-1};
+std::atomic<long> moves{0};
 std::atomic<uintptr_t> next_handle{64};
 void (*kernel_runner)(const HocketLaunch&) = nullptr;
 
@@ -62,6 +63,8 @@ extern "C" __attribute__((visibility("default"))) void hocketRunKernelsBy(void (
   kernel_runner = runner;
 }
 extern "C" __attribute__((visibility("default"))) void hocketStep(long now) { step = now; }
+extern "C" __attribute__((visibility("default"))) void hocketMoved() { moves++; }
+extern "C" __attribute__((visibility("default"))) long hocketMoves() { return moves; }
 extern "C" __attribute__((visibility("default"))) long hocketLaunches() { return launches; }
 
 /** Launches as the driver does: the arguments are copied now, the kernel runs when the stream comes to it. */
@@ -169,6 +172,7 @@ RUNTIME cudaPeekAtLastError() { return cudaSuccess; }
 
 // Memory
 RUNTIME cudaMalloc(void** address, size_t bytes) {
+  hocketMoved();
   *address = allocate(bytes);
   return *address ? cudaSuccess : cudaErrorMemoryAllocation;
 }

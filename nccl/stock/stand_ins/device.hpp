@@ -37,6 +37,7 @@ const std::string& fabric();
  * memory `file`, so that every process that has the object finds it. */
 bool bind_multicast(int file, size_t offset, int memory_file, size_t memory_offset, size_t bytes);
 void map_multicast(void* start, size_t bytes, int file);
+void unmap_multicast(void* start);
 bool is_multicast(const void* address);
 /** Where the bytes behind a multicast address lie, a copy for each device. */
 std::vector<char*> copies_of(const void* multicast);
@@ -61,6 +62,9 @@ extern "C" {
 /** Who runs kernels: set by the library that knows them; without one a launch is counted and does nothing. */
 void hocketRunKernelsBy(void (*runner)(const HocketLaunch&));
 void hocketStep(long step);
+/** What tells a slow run from one that hangs: memory was made, a stream went on, a kernel's part came further. */
+void hocketMoved();
+long hocketMoves();
 long hocketLaunches();
 /** Names, one a line, what NCCL asked the driver for that the stand-in lacks. */
 const char* hocketLacking();

@@ -10,8 +10,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
+
+#include "device.hpp"
 
 namespace hocket::stand_in {
 
@@ -24,7 +27,10 @@ class Fibers {
   };
 
   /** Adds a part; it may add others while it runs, which `wait` and `join` let run. */
-  void add(std::function<void()> part) { fibers_.push_back(std::make_unique<Fiber>(std::move(part))); }
+  void add(std::function<void()> part) {
+    std::lock_guard<std::mutex> held(lock_);
+    fibers_.push_back(std::make_unique<Fiber>(std::move(part)));
+  }
 
   /** Of a part: lets others run until `ready()`, or until the kernel is aborted. False where it was. */
   template <typename Ready>
@@ -43,8 +49,8 @@ class Fibers {
     for (int idle = 0; !fibers_.empty();) {
       moved_ = false;
       for (size_t i = 0; i < fibers_.size(); i++) resume(*fibers_[i]);
-      fibers_.erase(std::remove_if(fibers_.begin(), fibers_.end(), [](const auto& fiber) { return fiber->ended; }),
-                    fibers_.end());
+      remove_ended();
+      if (moved_) hocketMoved();
       idle = moved_ ? 0 : idle + 1;
       if (idle > 4) usleep(idle < 100 ? 20 : 200);
       if (idle > 0 && abort && *abort) aborted_ = true;
@@ -56,6 +62,7 @@ class Fibers {
   /** What its parts wait for now, for who looks from another thread at a run that stands still. */
   template <typename Say>
   void tell(const Say& say) const {
+    std::lock_guard<std::mutex> held(lock_);
     for (const auto& fiber : fibers_)
       if (!fiber->ended && fiber->waits_for.what) say(fiber->waits_for);
   }
@@ -98,12 +105,19 @@ class Fibers {
     self->moved_ = true;
   }
 
+  void remove_ended() {
+    std::lock_guard<std::mutex> held(lock_);
+    fibers_.erase(std::remove_if(fibers_.begin(), fibers_.end(), [](const auto& fiber) { return fiber->ended; }),
+                  fibers_.end());
+  }
+
   void give_way() {
     Fiber* mine = running_;
     swapcontext(&mine->context, &scheduler_);
     running_ = mine;
   }
 
+  mutable std::mutex lock_;  // of the list: who asks where a run stands reads it from another thread
   std::vector<std::unique_ptr<Fiber>> fibers_;
   Fiber* running_ = nullptr;
   ucontext_t scheduler_;

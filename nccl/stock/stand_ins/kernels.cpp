@@ -199,7 +199,10 @@ void run_batch(Fibers& fibers, Block& block, const ncclDevWorkBatch& batch, cons
   }
   auto what = functions().find(batch.funcId);
   if (what == functions().end()) {
-    fprintf(stderr, "hocket: NCCL launched function %d, which the stand-in kernels lack\n", batch.funcId);
+    fprintf(stderr,
+            "hocket: NCCL launched function %d, which the stand-in kernels lack (broadcasts of a group are one: "
+            "NCCL_ALLGATHERV_ENABLE=0)\n",
+            batch.funcId);
     _Exit(3);
   }
   for (char* work : works)
@@ -250,6 +253,8 @@ void record_plan(std::vector<Block>& blocks, const HocketLaunch& launch, uint64_
           write_message(works, *reinterpret_cast<const ncclDevWorkP2p*>(work));
         else if (what != functions().end())
           write_collective(works, what->second, *reinterpret_cast<const ncclDevWorkColl*>(work));
+        else
+          works += R"({"unknown_function":)" + std::to_string(batch.funcId) + "}";
       }
     });
   std::lock_guard<std::mutex> held(plans_lock);

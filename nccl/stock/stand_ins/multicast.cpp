@@ -83,6 +83,14 @@ void map_multicast(void* start, size_t bytes, int file) {
   ranges()[static_cast<char*>(start)] = {bytes, table_of(file)};
 }
 
+void unmap_multicast(void* start) {
+  std::lock_guard<std::mutex> held(multicast_lock);
+  auto found = ranges().find(static_cast<char*>(start));
+  if (found == ranges().end()) return;
+  if (found->second.table) munmap(const_cast<Table*>(found->second.table), sizeof(Table));
+  ranges().erase(found);
+}
+
 bool is_multicast(const void* address) {
   std::lock_guard<std::mutex> held(multicast_lock);
   return range_of(address) != ranges().end();

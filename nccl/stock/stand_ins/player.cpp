@@ -20,6 +20,7 @@
 
 extern "C" {
 void hocketStep(long step);
+long hocketMoves();
 long hocketLaunches();
 const char* hocketLacking();
 void hocketTellWaiting();
@@ -397,9 +398,17 @@ class Player {
               : call.operation == "min" ? std::min(value, other)
                                         : value + other;
     }
+    bool whole = call.type.find("int") != std::string::npos;
+    if (whole) value = wrapped(value, call.type);
     if (call.operation != "avg") return value;
-    value /= n;
-    return call.type.find("int") != std::string::npos ? std::trunc(value) : value;
+    return whole ? std::trunc(value / n) : value / n;
+  }
+
+  /** What an integer type holds of a larger number: sums of many ranks go round in 8 bits. */
+  static double wrapped(double value, const std::string& type) {
+    double range = std::ldexp(1.0, static_cast<int>(8 * width(type)));
+    value = std::fmod(value, range);
+    return type[0] == 'i' && value >= range / 2 ? value - range : value;
   }
 
   void verify(const Call& call, Rank& rank) {
@@ -449,8 +458,8 @@ void watch(int limit_s) {
   auto since = std::chrono::steady_clock::now();
   while (true) {
     usleep(100000);
-    if (progress != seen) {
-      seen = progress;
+    if (long now = progress + hocketMoves(); now != seen) {
+      seen = now;
       since = std::chrono::steady_clock::now();
     } else if (std::chrono::steady_clock::now() - since > std::chrono::seconds(limit_s)) {
       fprintf(stderr, "hocket: host %d: nothing moved for %d s in step %ld of the job\n", this_host, limit_s,

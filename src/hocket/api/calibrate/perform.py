@@ -37,6 +37,7 @@ from hocket.calibration.measurement import kind_named
 from hocket.calibration.validation import freely
 from hocket.nccl import read_settings
 from hocket.nccl.measured_on import MeasuredOn
+from hocket.nccl.programs.spec import settings_on
 from hocket.report.calibration_page import calibration_page
 from hocket.topology import Topology, load, save
 from hocket.topology.machines.hosts import hosts_of
@@ -117,8 +118,8 @@ def _releases(request: CalibrationRequest, measurements: tuple[Measurement, ...]
         read_settings(request.settings)
     except FormatError as error:
         raise RequestError(str(error)) from error
-    settings = read_settings(measured_settings(measurements, list(request.settings)))
     hosts = hosts_of(str(request.nccl))
+    settings = read_settings(settings_on(hosts, measured_settings(measurements, list(request.settings))))
     return Releases(hosts.machine, settings, measured_releases(measurements), hosts.domain)
 
 
@@ -127,7 +128,8 @@ def _of_nccl(
 ) -> NcclCalibration:
     """What was fitted of NCCL, and where that was measured."""
     versions = [each.run.version for each in measurements if each.run and each.run.version]
-    variables = measured_settings(measurements, list(request.settings))
+    hosts = hosts_of(str(request.nccl))
+    variables = settings_on(hosts, measured_settings(measurements, list(request.settings)))
     measured_on = MeasuredOn.of(releases.machine, variables, versions[0] if versions else "")
     return replace(calibrate_nccl(calibration.fits, releases), measured_on=measured_on)
 

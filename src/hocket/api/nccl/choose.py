@@ -21,16 +21,14 @@ from hocket.api.nccl.request import NcclChoiceRequest
 from hocket.api.progress import Progress
 from hocket.api.result import Result
 from hocket.base.collectives import kind_called
-from hocket.base.errors import FormatError, RequestError
+from hocket.base.errors import RequestError
 from hocket.base.files import atomic_write, require_place, write_file
 from hocket.base.text import printable_lines
 from hocket.base.units import format_bytes
 from hocket.nccl import ALGORITHMS, PATH_TYPES, PROTOCOLS, Choices, NcclModel, model_graphs
-from hocket.nccl.fitted import NcclCalibration
 from hocket.nccl.fitted_file import calibration_of
 from hocket.nccl.launches import launched_channels
 from hocket.nccl.programs.spec import settings_on
-from hocket.nccl.releases import release_of
 from hocket.nccl.symmetric import SymmetricCall
 from hocket.topology.formats.nccl.graph import graphs_text, read_nccl_graphs
 from hocket.topology.formats.nccl.machine import Dialect
@@ -57,13 +55,14 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices | Rcc
     calibration = request.calibration or hosts.calibration
     graphs = read_nccl_graphs(request.graph) if request.graph else None
     model = NcclModel(machine, hosts.nodes, settings, domain=hosts.domain, graphs=graphs)
-    fits = _calibration(calibration, model) if calibration else None
+    fits = calibration_of(calibration, model) if calibration else None
     found = [model.choose(name, sizes, request.operations) for name in names]
     found, symmetric = of_buffers(request, model, found)
     before = None
     if request.settings or graphs:
-        without = NcclModel(machine, hosts.nodes, settings_named([], release), domain=hosts.domain)
+        without = NcclModel(machine, hosts.nodes, settings_named(settings_on(hosts), release), domain=hosts.domain)
         before = [without.choose(name, sizes, request.operations) for name in names]
+        before, _ = of_buffers(request, without, before)
     times = [calibrated(fits, model, choices) for choices in found] if fits else None
     notes = [f"note: {note}" for note in (*release.notes(), *machine.notes)]
     # How a group shares its channels depends on all of its calls.
@@ -72,23 +71,6 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices | Rcc
     result = NcclChoices(request, model, tuple(found), launched, symmetric, before, times, name, notes)
     result.write()
     return result
-
-
-def _calibration(path: str, model: NcclModel) -> NcclCalibration:
-    """Raises FormatError where it is of other nodes, or of another release than the one that is asked for."""
-    found = calibration_of(path, model)
-    measured = found.measured_on.nccl if found.measured_on else ""
-    if measured and _release_name(measured) not in (None, model.release.name):
-        raise FormatError(f"{path}: was measured with NCCL {measured}: ask for it by --nccl-version {measured}")
-    return found
-
-
-def _release_name(version: str) -> str | None:
-    """Of the release that a version is; None where it is not modelled."""
-    try:
-        return release_of(version).name
-    except FormatError:
-        return None
 
 
 def _alike(model: NcclModel, choices: Choices) -> Iterator[str]:
@@ -160,7 +142,7 @@ class NcclChoices(Result):
                 yield from symmetric_lines(self.symmetric[at])
             if self.times is not None:
                 yield from described(choices, self.times[at])
-            elif self.request.operations == 1 and not self.request.graph:
+            elif self.request.operations == 1 and not self.request.graph and self.request.buffers == "plain":
                 yield from _alike(self.model, choices)
             if self.before is not None:
                 yield from _changes(choices, self.before[at])

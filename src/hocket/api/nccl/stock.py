@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,12 @@ from hocket.api.nccl.request import NcclStockRun
 from hocket.api.progress import Progress
 from hocket.api.result import Report
 from hocket.base.cache import cache_folder
-from hocket.base.errors import ExitCode, FormatError, RequestError
+from hocket.base.errors import ExitCode, HocketError, RequestError
 from hocket.base.files import make_folder
 from hocket.base.reading import read_text
 from hocket.base.units import format_bytes
 from hocket.nccl import Choices, NcclModel, read_settings
+from hocket.nccl.programs.spec import settings_on
 from hocket.nccl.releases import release_of
 from hocket.nccl.settings import VARIABLES
 from hocket.nccl.stock.build import StockBuild, build
@@ -28,9 +29,10 @@ from hocket.nccl.stock.cuda_headers import find_cuda_headers
 from hocket.nccl.stock.host_environment import ranks_of
 from hocket.nccl.stock.job import KINDS, Mode, StockJob, sweep
 from hocket.nccl.stock.run import Check, StockRun, run_stock
-from hocket.nccl.stock.sources import read_sources
+from hocket.nccl.stock.sources import NcclSources, read_sources
 from hocket.nccl.tuning.table import read_tuner_table
 from hocket.plugin.nccl.library import nccl_profiler_path, nccl_tuner_path
+from hocket.topology.formats.nccl.machine import Dialect
 from hocket.topology.formats.nccl.read import read_nccl_topology
 from hocket.topology.machines.hosts import Hosts, hosts_of
 
@@ -93,6 +95,7 @@ def perform(request: NcclStockRun, progress: Progress) -> StockResult:
     machines = _machines(request, hosts)
     job = _job(request, machines, mode)
     variables = _variables(request, Path(request.output))
+    model, why = _model(request, hosts, machines, sources)
     folder = _new_folder(Path(request.output))
     progress.note(f"NCCL {sources.name}: building its host code under {cache_folder()}, unless it is there")
     built = build(sources, headers, make_folder(cache_folder(), 0o700), _counted(progress))
@@ -103,7 +106,7 @@ def perform(request: NcclStockRun, progress: Progress) -> StockResult:
         variables=variables,
         progress=lambda done, of: progress.count(done, of, "steps"),
     )
-    return _result(request, hosts, machines, built, job, run)
+    return _result(request, machines, built, job, run, model, why)
 
 
 def _counted(progress: Progress) -> Any:
@@ -117,6 +120,10 @@ def _new_folder(folder: Path) -> Path:
 
 
 def _machines(request: NcclStockRun, hosts: Hosts) -> list[NcclMachine]:
+    if hosts.machine.dialect != Dialect.NCCL:
+        raise RequestError(
+            f"{request.topology}: its library is RCCL, and NCCL's code knows no such GPUs: NVIDIA's are run"
+        )
     if not request.host:
         return [hosts.machine] * hosts.nodes
     if request.nodes not in (None, len(request.host)):
@@ -158,11 +165,12 @@ def _variables(request: NcclStockRun, folder: Path) -> dict[str, str]:
 
 def _result(
     request: NcclStockRun,
-    hosts: Hosts,
     machines: Sequence[NcclMachine],
     built: StockBuild,
     job: StockJob,
     run: StockRun,
+    model: NcclModel | None,
+    why: str,
 ) -> StockResult:
     ranks = sum(job.hosts)
     spec = ", ".join(request.host) or request.topology
@@ -171,8 +179,8 @@ def _result(
     ]
     lines += [f"  note: NCCL asked CUDA's driver for {name}, which the stand-in lacks" for name in run.lacking]
     choices = stock_choices(run, job) if job.calls else []
-    model, why = _model(request, hosts, machines, built)
     lines += [f"  note: not compared with the model: {why}"] if why else []
+    lines += [f"  note: the model does not depend on {name}" for name in _unknown(request.settings) if model]
     modelled, modelled_us = _modelled(model, choices)
     result = StockResult(request, lines, ExitCode.DONE, choices, modelled, modelled_us, run=run)
     lines += _spans(choices, modelled)
@@ -201,21 +209,25 @@ def _checked(result: StockResult, checks: Sequence[Check]) -> Iterator[str]:
 
 
 def _model(
-    request: NcclStockRun, hosts: Hosts, machines: Sequence[NcclMachine], built: StockBuild
+    request: NcclStockRun, hosts: Hosts, machines: Sequence[NcclMachine], sources: NcclSources
 ) -> tuple[NcclModel | None, str]:
-    """What is to be compared, or why nothing is."""
+    """What NCCL is to be compared with, or why with nothing."""
     if request.table:
         return None, "a table chose"
-    if any(machine != machines[0] for machine in machines):
+    if any(replace(machine, source="") != replace(machines[0], source="") for machine in machines):
         return None, "its hosts are different"
+    known = [setting for setting in request.settings if setting.partition("=")[0] in VARIABLES]
     try:
-        release = release_of(built.sources.name)
-    except FormatError as error:
+        settings = read_settings(settings_on(hosts, known), release_of(sources.name))
+        return NcclModel(machines[0], len(machines), settings, domain=hosts.domain), ""
+    except HocketError as error:
         return None, str(error)
-    known = [setting for setting in request.settings if setting.split("=", 1)[0] in VARIABLES]
-    if hosts.nvls is False:
-        known.append("NCCL_NVLS_ENABLE=0")
-    return NcclModel(machines[0], len(machines), read_settings(known, release), domain=hosts.domain), ""
+
+
+def _unknown(settings: Sequence[str]) -> list[str]:
+    """NCCL's variables of which the model knows nothing."""
+    names = [setting.partition("=")[0] for setting in settings]
+    return [name for name in names if name.startswith("NCCL_") and name not in VARIABLES]
 
 
 def _modelled(model: NcclModel | None, choices: Sequence[StockChoice]) -> tuple[list[str], list[float]]:

@@ -55,7 +55,8 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
     if request.outputs.timeline or request.outputs.tables:
         raise RequestError("--timeline and --tables are for one size and algorithm; several have --csv")
     curves = _curves(question, contenders, sizes)
-    measured = [line for each in contenders for line in each.measured(sizes)]
+    several = len(request.topology) > 1
+    measured = [f"{each.spec}: {line}" if several else line for each in contenders for line in each.measured(sizes)]
     return CurvesResult(request, request.what, curves, assumed_of_curves(machines, curves), measured)
 
 
@@ -111,7 +112,7 @@ class _Contender:
     def measured(self, sizes: list[int]) -> list[str]:
         """What nodes like these took, in lines; none but of NCCL's own choice in the time of its model."""
         asked = asks_of_links(self.question.request, self.machine, self.spec)
-        found = None if asked or self._algorithm != LIBRARY else self._alike(sizes)
+        found = None if asked or self.name not in (LIBRARY, MODEL) else self._alike(sizes)
         return [*found.lines()] if found else []
 
     def _is_own_choice(self, names: list[str]) -> bool:
