@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.calibration.curve import MeasuredCurve
+from hocket.calibration.transfer.nets import untold
 from hocket.nccl import ALGORITHMS, PROTOCOLS, NcclModel
 from hocket.nccl.fitted import NCCL_NAMES
 from hocket.topology.formats.nccl.machine import NcclMachine
@@ -84,7 +85,7 @@ def place_of(machine: str, model: NcclModel, kind: str, fabric: str | None = Non
 
 def features_of(place: CurvePlace, model: NcclModel, sizes: NDArray[np.int64]) -> CurveFeatures:
     """Of what NCCL chooses for each size (bytes as nccl-tests counts them) of the place's kind, one of NCCL_NAMES."""
-    name = NCCL_NAMES[place.kind]
+    name, model = NCCL_NAMES[place.kind], untold(model)
     choices = model.choose(name, sizes)
     ran, latency, transfer, expected = [], [], [], []
     for size, algorithm, protocol in zip(

@@ -1,10 +1,8 @@
 """The public tables that Hocket ships, each with its source (`tables.yaml`, and the CSV of its name in `tables/`)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -12,9 +10,9 @@ from hocket.base.strict_yaml import read_yaml
 from hocket.calibration.curve import MeasuredCurve, curves_of
 from hocket.calibration.readers.csv_table import read_csv
 from hocket.calibration.transfer.features import Observed, observed, place_of
+from hocket.calibration.transfer.nets import with_nets
 from hocket.nccl import NcclModel, read_settings
 from hocket.nccl.fitted import NCCL_NAMES
-from hocket.topology.formats.nccl.machine import Net
 from hocket.topology.machines.hosts import hosts_of
 
 __all__ = ["PublicTable", "public_tables"]
@@ -49,7 +47,7 @@ class PublicTable:
     source: str
     nccl: str | None
     left_out: str | None
-    entry: Any
+    entry: _Entry
 
     def curves(self) -> tuple[MeasuredCurve, ...]:
         """Those of collectives of which NCCL chooses the algorithm."""
@@ -64,7 +62,8 @@ class PublicTable:
     def _observed(self, curve: MeasuredCurve) -> Observed:
         hosts = hosts_of(self.machine)
         hosts = hosts if hosts.ranks == curve.ranks else hosts.times(curve.ranks)
-        machine = _with_nics(hosts.machine, self.entry.nic_gbits) if self.entry.nic_gbits else hosts.machine
+        machine, gbits = hosts.machine, self.entry.nic_gbits
+        machine = with_nets(machine, lambda net: replace(net, speed=gbits * 1000)) if gbits else machine
         settings = read_settings(self.entry.variables)
         model = NcclModel(machine, hosts.nodes, settings, domain=hosts.domain)
         return observed(place_of(self.name, model, curve.kind, self.entry.fabric), model, curve)
@@ -78,14 +77,3 @@ def public_tables() -> tuple[PublicTable, ...]:
     return tuple(
         PublicTable(each.name, each.machine, each.source, each.nccl, each.left_out, each) for each in index.tables
     )
-
-
-def _with_nics(part: Any, gbits: int) -> Any:
-    """A machine, or a part of it, whose network devices have another speed."""
-    if isinstance(part, Net):
-        return replace(part, speed=gbits * 1000)
-    if isinstance(part, Sequence) and not isinstance(part, str):
-        return tuple(_with_nics(each, gbits) for each in part)
-    fields = {"NcclMachine": ("cpus",), "Cpu": ("children",), "Pci": ("nic", "pcis"), "Nic": ("nets",)}
-    names = fields.get(type(part).__name__, ())
-    return replace(part, **{name: _with_nics(getattr(part, name), gbits) for name in names}) if names else part
