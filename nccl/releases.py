@@ -115,9 +115,9 @@ def version_of_code(code: int) -> str:
 
 
 def release_of(version: str) -> Release:
-    """The release of a version such as `2.28`, `2.28.9` or `2.28.9+cuda12.8`; of one that is newer than all that are
-    known, the newest. Raises FormatError for others."""
-    found = re.fullmatch(r"2\.(\d+)(?:\.(\d+))?(?:a\d+)?(?:[+-].*)?", version)
+    """The release of a version such as `2.28`, `2.28.9`, `2.28.9+cuda12.8` or the tag `v2.28.9-1`; of one that is newer
+    than all that are known, the newest. Raises FormatError for others."""
+    found = re.fullmatch(r"v?2\.(\d+)(?:\.(\d+))?(?:a\d+)?(?:[+-].*)?", version)
     if found is None or f"2.{found[1]}" not in RELEASES:
         if found is not None and int(found[1]) > _NEWEST_MINOR:
             return replace(RELEASES[f"2.{_NEWEST_MINOR}"], asked=f"2.{found[1]}" + f".{found[2]}" * bool(found[2]))

@@ -60,7 +60,7 @@ class MeasuredAlike:
 
 def measured_alike(model: NcclModel, kind: str, sizes: Sequence[int]) -> MeasuredAlike | None:
     """None of what NCCL has no tuner for, of nodes of several kinds, and where a calibration of their own is known."""
-    if kind not in NCCL_NAMES or model.measured is not None or len(model.kinds) > 1:
+    if kind not in NCCL_NAMES or model.measured is not None or len(model.kinds) > 1 or min(sizes) < 1:
         return None
     features = features_of(place_of("", model, kind), model, np.array(sizes, np.int64))
     if not (features.latency_us > 0).all():

@@ -74,7 +74,7 @@ def perform(request: NcclChoiceRequest, progress: Progress) -> NcclChoices | Rcc
 
 
 def _alike(model: NcclModel, choices: Choices) -> Iterator[str]:
-    """What nodes like these took of each run of sizes with one choice."""
+    """What public tables say of each run of sizes with one choice (docs/transfer.md)."""
     sizes = choices.bytes.tolist()
     found = measured_alike(model, kind_called(choices.collective) or choices.collective, sizes)
     if found is None or not found.known:
@@ -83,7 +83,7 @@ def _alike(model: NcclModel, choices: Choices) -> Iterator[str]:
     for first, end in pairwise([*choices.points(), len(sizes)]):
         last = end - 1
         span = f"{format_bytes(sizes[first])} .. {format_bytes(sizes[last])}"
-        line = f"  measured    {span:<20} {choices.name(first):<16}"
+        line = f"  public tables {span:<18} {choices.name(first):<16}"
         off = float((found.most_us / found.least_us)[first:end].max()) ** 0.5
         yield f"{line} {found.time_us[first]:>9.2f} .. {found.time_us[last]:.2f} us, 90 % within x/ {off:.2f}"
 

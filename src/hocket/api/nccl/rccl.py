@@ -32,6 +32,8 @@ _OF_NCCL = {
     "calibration": "--calibration",
     "version": "--nccl-version",
     "domain": "--nvlink-domain",
+    "buffers": "--buffers",
+    "policy": "--cta-policy",
 }
 
 
@@ -47,6 +49,10 @@ def of_rccl(request: NcclChoiceRequest, hosts: Hosts, names: Sequence[str], size
     model = RcclModel(hosts.machine, hosts.nodes)
     found = tuple(model.choose(name, sizes, request.operations) for name in names)
     notes = [f"note: {note}" for note in hosts.machine.notes]
+    if hosts.nodes > 1:
+        notes.append(
+            "note: over several nodes RCCL's times only rank its algorithms: rules of its own decide beside them"
+        )
     result = RcclChoices(request, model, found, Path(hosts.machine.source).name, notes)
     result.write()
     return result

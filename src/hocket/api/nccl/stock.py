@@ -139,7 +139,11 @@ def _job(request: NcclStockRun, machines: Sequence[NcclMachine], mode: Mode) -> 
     if not kinds:
         raise RequestError(f"--collective {request.collective[0]}: one of {', '.join(KINDS)}, all")
     if mode is Mode.CHOOSE:
-        kinds = [kind for kind in kinds if kind not in ("all_to_all", "sendrecv")]  # of messages nothing is chosen
+        kinds = [kind for kind in kinds if kind not in ("all_to_all", "sendrecv")]
+        if not kinds:
+            raise RequestError(
+                f"--collective {request.collective[0]}: of messages nothing is chosen; --do enqueue or move"
+            )
     most = _MOST_MOVED if mode is Mode.MOVE and request.most == "16GiB" else request.most
     sizes = sizes_between(request.least, most)
     return sweep(
