@@ -79,13 +79,15 @@ class Structure:
 @dataclass(frozen=True, eq=False)
 class NcclCurveFit:
     """The segments of a curve by algorithm and protocol. Where NCCL runs what was not measured, it takes `factor` times
-    what NCCL expects, as the curve does in the median (0: NCCL expects nothing)."""
+    what NCCL expects, as the curve does in the median (0: NCCL expects nothing). `noise`: the robust standard deviation
+    of sizes from the fit without them (logarithms)."""
 
     kind: str
     ranks: int
     nodes: int
     segments: Mapping[Name, SegmentFit]
     factor: float
+    noise: float = 0.0
 
     def time_us(self, structure: Structure) -> _Floats:
         """Of each size of a structure, by what NCCL runs there; 0 where nothing tells it."""

@@ -49,6 +49,7 @@ class FittedNcclCurve(msgspec.Struct, forbid_unknown_fields=True):
     nodes: Annotated[int, msgspec.Meta(ge=1)]
     factor: Annotated[float, msgspec.Meta(ge=0)]
     segments: Annotated[list[FittedSegment], msgspec.Meta(min_length=1)]
+    noise: Annotated[float, msgspec.Meta(ge=0)] = 0.0
 
 
 class FittedNccl(msgspec.Struct, forbid_unknown_fields=True):
@@ -117,7 +118,7 @@ def _nccl_of(section: FittedNccl, document: YamlDocument) -> NcclCalibration:
             except FormatError as error:
                 raise FormatError(f"{where}: {error}") from error
             segments[each.algorithm, each.protocol] = SegmentFit(weights, *span)
-        fits.append(NcclCurveFit(curve.collective, curve.ranks, curve.nodes, segments, curve.factor))
+        fits.append(NcclCurveFit(curve.collective, curve.ranks, curve.nodes, segments, curve.factor, curve.noise))
     own = _constants(section, document)
     return NcclCalibration(RELEASES[section.release], tuple(fits), section.losses, own, section.measured_on)
 

@@ -4,7 +4,7 @@ NCCL switches algorithm and protocol where its own model says so, not where it i
 least of its parts: with the machine's topology file the switch points are known, and each part is fitted on its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from hocket.schedule import Kind
 __all__ = ["fit_structure", "has_structure", "leave_one_out", "structure_of"]
 
 _Floats = NDArray[np.float64]
+
+_ROBUST = 1.4826  # of a median of absolute errors: the standard deviation, were they normal
 
 
 def has_structure(kind: str, nodes: int) -> bool:
@@ -52,17 +54,24 @@ def fit_structure(curve: MeasuredCurve, structure: Structure) -> NcclCurveFit:
     """The fit of a curve whose sizes are among the structure's."""
     rows = _Rows(curve, structure)
     segments = {}
+    off = np.concatenate([np.zeros(0), *_left_out(rows, structure)])
     for number in np.unique(rows.used).tolist():
         chosen = rows.used == number
         size = curve.size_bytes[chosen]
         segments[structure.names[number]] = SegmentFit(rows.fit(chosen), int(size[0]), int(size[-1]))
-    return NcclCurveFit(curve.kind, curve.ranks, curve.nodes, segments, rows.factor())
+    finite = np.abs(off[np.isfinite(off)])
+    noise = _ROBUST * float(np.median(finite)) if len(finite) else 0.0
+    return NcclCurveFit(curve.kind, curve.ranks, curve.nodes, segments, rows.factor(), noise)
 
 
 def leave_one_out(curve: MeasuredCurve, structure: Structure) -> float:
     """The loss of every size's rows, predicted by the fit without them, as `fitting.leave_one_out` counts it."""
     rows = _Rows(curve, structure)
-    loss = 0.0
+    return float(sum(np.log1p((off / rows.scale) ** 2).sum() for off in _left_out(rows, structure)))
+
+
+def _left_out(rows: "_Rows", structure: Structure) -> Iterator[_Floats]:
+    """Of every size's rows: how far the fit without them is off, in logarithms."""
     for left_out in np.unique(rows.at):
         here = rows.at == left_out
         segment = (rows.used == structure.used[left_out]) & ~here
@@ -71,9 +80,7 @@ def leave_one_out(curve: MeasuredCurve, structure: Structure) -> float:
         else:
             time = rows.factor(~here) * float(rows.columns[here][0, 0])
         with np.errstate(divide="ignore"):  # what nothing tells is infinitely wrong
-            off = np.log(time / curve.time_us[here]) / rows.scale
-        loss += float(np.log1p(off**2).sum())
-    return loss
+            yield np.log(time / rows.time_us[here])
 
 
 class _Rows:

@@ -32,6 +32,7 @@ def section_of(calibration: NcclCalibration) -> FittedNccl:
                 )
                 for name, segment in fit.segments.items()
             ],
+            _digits(fit.noise),
         )
         for fit in calibration.fits
     ]

@@ -7,6 +7,7 @@ import numpy as np
 
 from hocket.base.errors import FormatError
 from hocket.calibration.measurement import Measurement
+from hocket.calibration.pieces import Pieces
 from hocket.nccl import ALGORITHMS, COLLECTIVES, PROTOCOLS, NcclModel
 from hocket.nccl.choice import FORCING, NcclChoice
 from hocket.nccl.fitted import NCCL_NAMES, NcclCalibration
@@ -40,10 +41,15 @@ def timings(
 
 
 def calibrated_timings(
-    calibration: NcclCalibration, model: NcclModel, collectives: Iterable[str], sizes: Iterable[int]
+    calibration: NcclCalibration,
+    model: NcclModel,
+    collectives: Iterable[str],
+    sizes: Iterable[int],
+    free: Mapping[tuple[str, int, int], Pieces] | None = None,
 ) -> list[Timing]:
     """What the fitted times say of NCCL's own choice (the model's) and of what else was measured on as many ranks, as
-    far as the calibration tells them; nothing of collectives of which only one choice was.
+    far as the calibration tells them; nothing of collectives of which only one choice was. NCCL's own choice takes what
+    the `free` fits of curves say, where these are given: they predict better.
     """
     kinds = {name: kind for kind, name in NCCL_NAMES.items()}
     found = []
@@ -58,6 +64,9 @@ def calibrated_timings(
         for at, own in enumerate(model_choices(model, collective, measured)):
             of_each = ((name, times[ALGORITHMS.index(name[0]), PROTOCOLS.index(name[1]), at]) for name in fit.segments)
             known = {NcclChoice(*name): float(time_us) for name, time_us in of_each if np.isfinite(time_us)}
+            pieces = (free or {}).get((fit.kind, fit.ranks, fit.nodes))
+            if pieces is not None and own in known:
+                known[own] = float(pieces.time_us(measured[at]))
             for choice, time_us in known.items() if own in known else ():
                 where = collective, model.ranks, model.nodes, measured[at], False, max(1, round(time_us * 1e6))
                 found.append(Timing(*where, choice, own=choice == own, place=model.machine.source))

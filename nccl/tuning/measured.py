@@ -8,8 +8,9 @@ it is for what NCCL is known to choose there.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 from hocket.base.errors import FormatError
 from hocket.nccl.choice import NcclChoice
@@ -40,8 +41,9 @@ class Winners:
     """Of one collective on so many ranks and nodes: by ascending size what to choose, None for NCCL's own choice.
 
     `time_ps` is what that took, `other_ps` what NCCL's own choice did where `has_own`, else the next best (None where
-    nothing else was measured). `noise_ppm` is the median standard error of what was measured more than once (0: nothing
-    was), `margin_ppm` what a switch had to gain. `unmatched` sizes were left out: NCCL's own choice was not measured.
+    nothing else was measured). `noise_ppm` is the median standard error of what was measured more than once, or of what
+    was fitted (0: nothing was), `margin_ppm` what a switch had to gain. `unmatched` sizes were left out: NCCL's own
+    choice was not measured.
     """
 
     collective: str
@@ -63,9 +65,11 @@ class Winners:
         return f"{self.collective} on {self.ranks} ranks of {self.nodes} node{'s' * (self.nodes > 1)}"
 
 
-def find_winners(timed: Iterable[Timing], margin_ppm: int) -> list[Winners]:
+def find_winners(
+    timed: Iterable[Timing], margin_ppm: int, noise_ppm: Mapping[tuple[str, int, int], int] | None = None
+) -> list[Winners]:
     """By collective, nodes and ranks. A switch must gain `margin_ppm`, or three times the noise where that is more: two
-    standard errors of a difference.
+    standard errors of a difference. `noise_ppm` is that of times which were fitted.
 
     In and out of place count alike, each by the median of its repetitions, and only as far as all choices were measured
     so. Raises FormatError where only one choice was measured, or one only in place and another only out of place.
@@ -73,13 +77,14 @@ def find_winners(timed: Iterable[Timing], margin_ppm: int) -> list[Winners]:
     groups: dict[tuple[str, int, int], list[Timing]] = defaultdict(list)
     for each in timed:
         groups[each.collective, each.nodes, each.ranks].append(each)
-    return [_winners(group, margin_ppm) for _, group in sorted(groups.items())]
+    fitted = noise_ppm or {}
+    return [_winners(group, margin_ppm, fitted.get(key, 0)) for key, group in sorted(groups.items())]
 
 
 _Times = dict[NcclChoice | None, dict[bool, list[int]]]  # of one size: by choice (None: own) and place
 
 
-def _winners(group: list[Timing], margin_ppm: int) -> Winners:
+def _winners(group: list[Timing], margin_ppm: int, fitted_ppm: int) -> Winners:
     table = _by_size(group)
     choices = sorted({choice for times in table.values() for choice in times if choice is not None})
     has_own = any(None in times for times in table.values())
@@ -100,10 +105,12 @@ def _winners(group: list[Timing], margin_ppm: int) -> Winners:
         for runs in places.values()
         if len(runs) > 1
     )
-    noise = errors[len(errors) // 2] if errors else 0
+    noise = max(errors[len(errors) // 2] if errors else 0, fitted_ppm)
     margin = max(margin_ppm, 3 * noise)
     told = {each.size_bytes: each.choice for each in group if each.own}
     chosen = _quickest(times, states, [told.get(size) for size in sizes], margin)
+    if fitted_ppm and has_own:
+        chosen = _above_noise(times, chosen, margin)
     return Winners(
         group[0].collective,
         group[0].ranks,
@@ -186,6 +193,19 @@ def _quickest(
         path.append(states[number])
         number = before[number]
     return path[::-1]
+
+
+def _above_noise(
+    times: list[dict[NcclChoice | None, int]], chosen: list[NcclChoice | None], margin: int
+) -> list[NcclChoice | None]:
+    """NCCL's own choice where no size of a run gains the margin: errors of a fit are alike at near sizes, so that small
+    gains of many are no more than one."""
+    kept: list[NcclChoice | None] = []
+    for choice, grouped in groupby(range(len(times)), key=chosen.__getitem__):
+        run = list(grouped)
+        gain = max((times[at][None] - times[at][choice]) * _PPM // times[at][None] for at in run)
+        kept += [choice if gain >= margin else None] * len(run)
+    return kept
 
 
 def _other(of: dict[NcclChoice | None, int], chosen: NcclChoice | None, has_own: bool) -> int | None:

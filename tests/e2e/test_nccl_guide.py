@@ -66,5 +66,5 @@ def test_the_guide_s_commands_print_what_it_says(cluster: Path, monkeypatch: pyt
         printed = iter(done.stdout.splitlines())
         for line in shown:
             assert line == "..." or line in printed, f"{words} does not print, or not there: {line}\n{done.stdout}"
-    for name in ("timeline.json", "calibration.html", "calibrated.protocols.yaml", "table.csv", "fitted.csv"):
+    for name in ("timeline.json", "calibration.html", "calibrated.protocols.yaml", "table.csv"):
         assert (cluster / name).stat().st_size > 100

@@ -188,3 +188,16 @@ def test_blocks_that_are_alike_on_several_nodes_are_one_rule() -> None:
     ]
     found = find_winners([*curve("AllReduce", 2, 8192), *curve("AllReduce", 4, 8192)], 0)
     assert [rule.nodes for rule in rules_of(found)] == [(2, 2), (2, 2), (4, 4), (4, 4)]  # other sizes on each
+
+
+def test_gains_below_the_noise_of_a_fit_are_no_rule() -> None:
+    """Nor are many small ones together: errors of a fit are alike at near sizes."""
+    sizes = [1 << power for power in range(10, 20)]
+    own = [Timing("AllReduce", 16, 2, size, False, 1000, LL, True, "fit") for size in sizes]
+    other = [Timing("AllReduce", 16, 2, size, False, 900, SIMPLE, False, "fit") for size in sizes]
+    (free,) = find_winners([*own, *other], 30_000)
+    assert free.chosen == (SIMPLE,) * 10
+    (noisy,) = find_winners([*own, *other], 30_000, {("AllReduce", 2, 16): 40_000})
+    assert noisy.chosen == (None,) * 10 and (noisy.noise_ppm, noisy.margin_ppm) == (40_000, 120_000)
+    (quiet,) = find_winners([*own, *other], 30_000, {("AllReduce", 2, 16): 30_000})
+    assert quiet.chosen == (SIMPLE,) * 10

@@ -35,7 +35,7 @@ from hocket.calibration import (
 from hocket.calibration.fitting import LEAST_SIZES
 from hocket.calibration.measurement import kind_named
 from hocket.calibration.validation import freely
-from hocket.nccl import read_settings
+from hocket.nccl import Settings, read_settings
 from hocket.nccl.measured_on import MeasuredOn
 from hocket.nccl.programs.spec import settings_on
 from hocket.report.calibration_page import calibration_page
@@ -50,10 +50,10 @@ def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResul
     _check(request)
     machine = load(request.topology) if request.topology else None
     measurements, notes = _measurements(request, machine) if request.files else ((), [])
-    settings = read_settings(measured_settings(measurements, list(request.settings)))
+    settings = _settings(request, measurements)
     others = transferred(request.topology, measurements, settings, request.predict_nodes, plan=request.plan)
     calibration = _fitted(request, measurements, machine, others)
-    releases = _releases(request, measurements) if request.nccl else None
+    releases = _releases(request, measurements, settings) if request.nccl else None
     of_nccl = _of_nccl(request, calibration, releases, measurements) if releases else None
     predict = predictor(of_nccl, releases) if of_nccl and releases else freely
     result = CalibrationResult(
@@ -113,13 +113,19 @@ def _measurements(request: CalibrationRequest, machine: Topology | None) -> tupl
     return measurements, [joined]
 
 
-def _releases(request: CalibrationRequest, measurements: tuple[Measurement, ...]) -> Releases:
+def _settings(request: CalibrationRequest, measurements: tuple[Measurement, ...]) -> Settings:
+    """Those that are asked for and those that the outputs show. Raises RequestError for what NCCL does not know."""
     try:
         read_settings(request.settings)
     except FormatError as error:
         raise RequestError(str(error)) from error
+    return read_settings(measured_settings(measurements, list(request.settings)))
+
+
+def _releases(request: CalibrationRequest, measurements: tuple[Measurement, ...], settings: Settings) -> Releases:
     hosts = hosts_of(str(request.nccl))
-    settings = read_settings(settings_on(hosts, measured_settings(measurements, list(request.settings))))
+    if hosts.nvls is False:
+        settings = read_settings(settings_on(hosts, measured_settings(measurements, list(request.settings))))
     return Releases(hosts.machine, settings, measured_releases(measurements), hosts.domain)
 
 

@@ -44,6 +44,7 @@ class MadeTable(Report):
 def perform(request: TunerTableRequest, progress: Progress) -> MadeTable:
     output = _checked(request)
     require_place(output)
+    why = "NCCL's own choices are the quickest"
     if request.constants is not None:
         return MadeTable(request, list(_constants(Path(request.constants), output)))
     if request.topology is not None and not (request.calibration or request.simulate):
@@ -53,15 +54,16 @@ def perform(request: TunerTableRequest, progress: Progress) -> MadeTable:
         lines = list(_rules(rules))
         note = f"what NCCL 2.30.7 chooses on {_machine(request)}, by its model"
     else:
-        timed, note = _timed(request, progress)
-        found = find_winners(timed, round(request.margin * 10_000))
+        timed, noise, note = _timed(request, progress)
+        found = find_winners(timed, round(request.margin * 10_000), noise)
         lines = [line for winners in found for line in _described(winners)]
         rules = list(rules_of(found, extrapolate=request.extrapolate))
+        why = "nothing is quicker by more than the noise of the fits" if noise else why
     if rules:
         write_rules(rules, output, [f"by hocket nccl tuner make: {note}"])
         lines.append(f"wrote {output}: {len(rules)} rule{'s' * (len(rules) != 1)}")
     else:
-        lines.append("NCCL's own choices are the quickest: no table is written, none is needed")
+        lines.append(f"{why}: no table is written, none is needed")
     return MadeTable(request, lines, rules=tuple(rules))
 
 
@@ -79,17 +81,17 @@ def _checked(request: TunerTableRequest) -> Path:
     return Path(request.output)
 
 
-def _timed(request: TunerTableRequest, progress: Progress) -> tuple[list[Timing], str]:
-    """The times of choices, and where they are from."""
+def _timed(request: TunerTableRequest, progress: Progress) -> tuple[list[Timing], dict[tuple[str, int, int], int], str]:
+    """The times of choices, the noise of those that were fitted (`find_winners`), and where they are from."""
     if request.topology is None:
-        return measured(request), "the quickest of what was measured"
+        return measured(request), {}, "the quickest of what was measured"
     names, sizes = _asked(request)
     models = models_of(request.topology, request.nodes, request.settings, request.version)
     if request.calibration:
         note = f"the quickest by {Path(request.calibration).name} on {_machine(request)}"
-        return calibrated(models, names, sizes, request.calibration), note
+        return *calibrated(models, names, sizes, request.calibration), note
     note = f"the quickest as simulated on {request.simulate}, for {_machine(request)}"
-    return simulated(models, str(request.simulate), names, sizes, progress), note
+    return simulated(models, str(request.simulate), names, sizes, progress), {}, note
 
 
 def _asked(request: TunerTableRequest) -> tuple[list[str], list[int]]:

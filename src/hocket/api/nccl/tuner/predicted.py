@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from hocket.api.nccl.naming import release_named, settings_named
 from hocket.api.progress import Progress
 from hocket.base.errors import FormatError, ScheduleError
+from hocket.calibration import FREE, read_parameters
 from hocket.calibration.nccl.timings import calibrated_timings
 from hocket.nccl import NcclChoice, NcclModel
+from hocket.nccl.fitted import NCCL_NAMES
 from hocket.nccl.fitted_file import calibration_of
 from hocket.nccl.programs import NcclProgram, nccl_program
 from hocket.nccl.programs.spec import model_of_hosts, settings_on
@@ -30,19 +32,26 @@ def models_of(machine: str, nodes: Sequence[int], assignments: Sequence[str], ve
 
 def calibrated(
     models: Sequence[NcclModel], collectives: Sequence[str], sizes: Sequence[int], path: str
-) -> list[Timing]:
-    """The timings that fitted parameters tell, at four sizes a doubling."""
+) -> tuple[list[Timing], dict[tuple[str, int, int], int]]:
+    """The timings that fitted parameters tell, at four sizes a doubling, and their noise (ppm) by collective, nodes and
+    ranks."""
 
     calibration = calibration_of(path, models[0])
+    free = read_parameters(path) if calibration.best == FREE else None
     grid = sorted({size * part // 4 for size in sizes for part in range(4, 8)})
-    found = [timed for model in models for timed in calibrated_timings(calibration, model, collectives, grid)]
+    found = [timed for model in models for timed in calibrated_timings(calibration, model, collectives, grid, free)]
     if not found:
         ranks = ", ".join(f"{model.ranks} ranks of {model.nodes} nodes" for model in models)
         raise FormatError(
             f"{path}: no two choices of {', '.join(collectives)} were fitted on {ranks}: say --nodes and --collective"
             " as measured"
         )
-    return found
+    noise = {
+        (NCCL_NAMES[fit.kind], fit.nodes, fit.ranks): round(fit.noise * 10**6)
+        for fit in calibration.fits
+        if fit.kind in NCCL_NAMES
+    }
+    return found, noise
 
 
 def simulated(
