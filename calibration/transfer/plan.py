@@ -11,13 +11,13 @@ from hocket.calibration.transfer.fitting import Fit
 from hocket.calibration.transfer.form import NOISE, linearized, names_of, wave
 from hocket.calibration.transfer.prediction import gain_of
 
-__all__ = ["PlannedRun", "plan_runs"]
+__all__ = ["RunToMake", "plan_runs"]
 
 _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class PlannedRun:
+class RunToMake:
     """A size of a curve to measure, and the mean spread (logarithms) of all that is asked once it is known, too."""
 
     place: CurvePlace
@@ -25,18 +25,18 @@ class PlannedRun:
     spread_after: float
 
 
-def plan_runs(fit: Fit, asked: Sequence[CurveFeatures], runs: int) -> tuple[float, list[PlannedRun]]:
+def plan_runs(fit: Fit, asked: Sequence[CurveFeatures], runs: int) -> tuple[float, list[RunToMake]]:
     """The mean spread of what is `asked` as it is, and the rows of it that narrow it most, one after the other."""
     rows = [(each.place, size) for each in asked for size in each.size_bytes.tolist()]
     covariance = _covariance(fit, asked)
     before = float(np.sqrt(np.diag(covariance)).mean())
-    found: list[PlannedRun] = []
+    found: list[RunToMake] = []
     for _ in range(min(runs, len(rows))):
         gains = covariance / np.sqrt(np.diag(covariance) + NOISE**2)[None]
         left = np.sqrt(np.maximum(np.diag(covariance)[:, None] - gains**2, 0)).mean(axis=0)
         best = int(left.argmin())
         covariance = covariance - np.outer(gains[:, best], gains[:, best])
-        found.append(PlannedRun(*rows[best], float(left[best])))
+        found.append(RunToMake(*rows[best], float(left[best])))
     return before, found
 
 

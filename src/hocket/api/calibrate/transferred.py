@@ -22,7 +22,7 @@ from hocket.calibration.transfer import (
     place_of,
     read_prior,
 )
-from hocket.calibration.transfer.plan import PlannedRun, plan_runs
+from hocket.calibration.transfer.plan import RunToMake, plan_runs
 from hocket.calibration.transfer.prediction import NINETY
 from hocket.nccl import NcclModel, Settings
 from hocket.nccl.fitted import NCCL_NAMES
@@ -32,7 +32,7 @@ from hocket.topology.machines.hosts import Hosts, hosts_of
 __all__ = ["Transferred", "transferred"]
 
 _SIZES = np.array([8 << 10, 256 << 10, 4 << 20, 64 << 20, 1 << 30, 8 << 30], np.int64)
-_PLANNED = np.array([8, 8 << 10, 256 << 10, 2 << 20, 16 << 20, 128 << 20, 1 << 30], np.int64)
+_MEASURABLE = np.array([8, 8 << 10, 256 << 10, 2 << 20, 16 << 20, 128 << 20, 1 << 30], np.int64)
 _RUNS = 4
 
 
@@ -56,7 +56,7 @@ class Transferred:
     curves: tuple[PredictedCurve, ...]
     disturbed: tuple[tuple[str, float], ...]
     spread: float = 0.0
-    runs: tuple[PlannedRun, ...] = ()
+    runs: tuple[RunToMake, ...] = ()
 
     def lines(self) -> Iterator[str]:
         yield ""
@@ -119,10 +119,10 @@ def transferred(
         for (kind, count), features in zip(places, asked, strict=True)
     )
     situation = "adapted to the nodes" if known else prior.situation(asked[0].place)
-    spread, runs = 0.0, tuple[PlannedRun, ...]()
+    spread, runs = 0.0, tuple[RunToMake, ...]()
     if plan:
-        spread, planned = plan_runs(fit, [cluster.features(kind, count, _PLANNED) for kind, count in places], _RUNS)
-        runs = tuple(planned)
+        spread, best = plan_runs(fit, [cluster.features(kind, count, _MEASURABLE) for kind, count in places], _RUNS)
+        runs = tuple(best)
     return Transferred(situation, found, tuple(_disturbed(fit, curves)), spread, runs)
 
 
