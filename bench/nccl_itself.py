@@ -11,7 +11,6 @@ its ends: with such a recording the suite holds the model to NCCL where its sour
 from __future__ import annotations
 
 import csv
-import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +18,8 @@ from pathlib import Path
 from hocket.api.nccl.request import NcclStockRun
 from hocket.api.nccl.stock import StockResult
 from hocket.base.errors import HocketError
+from hocket.base.files import atomic_write
+from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.nccl.stock.sources import read_sources
 
@@ -40,7 +41,7 @@ def spans(result: StockResult) -> Iterator[tuple[str, int, int, str, str, float 
 
 
 def _run(source: str, machine: str, nodes: int, cuda: str | None) -> StockResult:
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder("nccl") as folder:
         request = NcclStockRun.of(topology=machine, nodes=nodes, source=source, output=f"{folder}/run", cuda=cuda)
         result = request.perform()
         assert isinstance(result, StockResult)
@@ -75,10 +76,8 @@ def main() -> None:
 
 
 def _write(path: Path, rows: Sequence[Sequence[object]]) -> None:
-    part = path.with_suffix(".part")
-    with open(part, "w", newline="", encoding="utf-8") as file:
+    with atomic_write(path) as file:
         csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
-    part.replace(path)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ PICKS = {
     ("chakra/timeline.py", "trace.type[row]"): "what is shown of some nodes besides",
     ("schedule/exchange_planning.py", "kind"): "the others by what they do: receives, sends",
     ("schedule/flow_bounds.py", "kind"): "these flows bound no others",
+    ("src/hocket/api/nccl/buffers.py", "buffers"): "what a policy does not go with",
+    ("src/hocket/api/nccl/buffers.py", "policy"): "what does not go with the buffers",
     ("simulator/astra/collectives.py", "algorithm"): "what some cannot do",
     ("simulator/astra/setup.py", "AstraBackend(backend)"): "what one cannot do",
     ("simulator/timeline.py", "kind"): "what is shown of some nodes besides",

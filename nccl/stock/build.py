@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket.base.errors import HocketError
-from hocket.base.files import growing_file
+from hocket.base.files import atomic_path, copy_file, growing_file, make_folder, write_file
 from hocket.base.processes import run
 from hocket.nccl.stock.cuda_headers import CudaHeaders
 from hocket.nccl.stock.sources import NcclSources
@@ -58,8 +58,7 @@ def build(sources: NcclSources, headers: CudaHeaders, under: Path, progress: Pro
     folder = compiled / f"linked-{_digest(_own_parts())}"
     absent = folder / "absent.txt"
     if not absent.exists():
-        compiled.mkdir(parents=True, exist_ok=True)
-        with growing_file(compiled / "lock") as lock:
+        with growing_file(make_folder(compiled) / "lock") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not absent.exists():
                 _Builder(sources, headers, compiled, folder, progress).all()
@@ -103,7 +102,7 @@ class _Builder:
 
     def all(self) -> None:
         for part in (self._objects, self._compiled / "include", self._folder):
-            part.mkdir(parents=True, exist_ok=True)
+            make_folder(part)
         self._write_headers()
         tables = self._write_tables()
         files = [self._sources.src / file for file in self._sources.host_files]
@@ -113,7 +112,7 @@ class _Builder:
         self._link_cuda()
         absent = self._link_nccl([*compiled, kernels])
         self._link_player()
-        _replace(self._folder / "absent.txt", "\n".join(absent))
+        write_file(self._folder / "absent.txt", "\n".join(absent))
 
     def _write_headers(self) -> None:
         """What NCCL's Makefile makes of its templates."""
@@ -123,14 +122,18 @@ class _Builder:
         text = (src / "nccl.h.in").read_text(encoding="utf-8")
         for name, value in (values | {"Version": self._sources.code}).items():
             text = text.replace(f"${{nccl:{name}}}", str(value))
-        _replace(include / "nccl.h", text)
-        _replace(
+        write_file(include / "nccl.h", text)
+        write_file(
             include / "nccl_git_version.h",
             '#define NCCL_GIT_BRANCH "unknown"\n#define NCCL_GIT_COMMIT_HASH "unknown"\n',
         )
-        if (src / "include" / "nccl_device").is_dir():
-            shutil.copytree(src / "include" / "nccl_device", include / "nccl_device", dirs_exist_ok=True)
-            shutil.copy(src / "include" / "nccl_device.h", include)
+        device = src / "include" / "nccl_device"
+        for header in sorted(device.rglob("*.h")):
+            copy = include / header.relative_to(src / "include")
+            make_folder(copy.parent)
+            copy_file(header, copy)
+        if device.is_dir():
+            copy_file(src / "include" / "nccl_device.h", include / "nccl_device.h")
 
     def _write_tables(self) -> list[Path]:
         """The tables of kernels that NCCL's generators write for the host, and its kernels as functions that do
@@ -142,7 +145,7 @@ class _Builder:
             ("symmetric", "device/symmetric/generate.py", "sym*.cc"),
         ):
             out = self._compiled / name
-            out.mkdir(exist_ok=True)
+            make_folder(out)
             self._run([sys.executable, str(self._sources.src / script), str(out)], cwd=self._sources.src / "device")
             found = sorted(out.glob(table))
             if len(found) != 1:
@@ -153,7 +156,7 @@ class _Builder:
                 header = "sym_kernels.h" if (self._sources.src / "include/sym_kernels.h").exists() else "symmetric.h"
                 lines.append(f'#include "{header}"')
             lines += [f"__global__ void {kernel}({arguments} const) {{}}" for kernel, arguments in kernels]
-        _replace(self._compiled / "kernel_names.cc", "\n".join(lines) + "\n")
+        write_file(self._compiled / "kernel_names.cc", "\n".join(lines) + "\n")
         return [*tables, self._compiled / "kernel_names.cc"]
 
     def _compile(self, files: Sequence[Path]) -> list[Path]:
@@ -164,10 +167,9 @@ class _Builder:
 
         def compile_one(pair: tuple[Path, Path]) -> str:
             file, made = pair
-            part = made.with_suffix(".part")
             # Quickest built: it decides, which takes little time; what moves the data is ours.
-            self._compiler(["-O0", *_NCCL, *self._includes, "-c", str(file), "-o", str(part)])
-            part.rename(made)
+            with atomic_path(made) as part:
+                self._compiler(["-O0", *_NCCL, *self._includes, "-c", str(file), "-o", str(part)])
             return file.name
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -200,15 +202,18 @@ class _Builder:
                     f'extern "C" int absent_{number}() asm("{name}");\nint absent_{number}() {{ fprintf(stderr,'
                     f' "hocket: NCCL called {name}, which the stand-ins lack\\n"); return 3; }}'
                 )
-            _replace(self._folder / "absent.cc", "\n".join(lines) + "\n")
+            write_file(self._folder / "absent.cc", "\n".join(lines) + "\n")
             self._compiler([str(self._folder / "absent.cc"), *link])
-        link_name = self._folder / "libnccl.so"
-        link_name.unlink(missing_ok=True)
-        link_name.symlink_to("libnccl.so.2")
         return absent
 
     def _link_player(self) -> None:
-        player = [str(STAND_INS / "player.cpp"), f"-L{self._folder}", "-lnccl", "-lhocket-cuda", "-Wl,-rpath,$ORIGIN"]
+        player = [
+            str(STAND_INS / "player.cpp"),
+            f"-L{self._folder}",
+            "-l:libnccl.so.2",
+            "-lhocket-cuda",
+            "-Wl,-rpath,$ORIGIN",
+        ]
         self._compiler([f"-I{self._compiled / 'include'}", *player, "-O1", "-o", str(self._folder / "player")])
         net = ["-shared", "-O1", str(STAND_INS / "net_plugin.cpp")]
         self._compiler([*net, "-o", str(self._folder / "libnccl-net-hocket.so")])
@@ -226,9 +231,3 @@ class _Builder:
 
 def _object_name(file: Path, src: Path) -> str:
     return "_".join(file.relative_to(src).parts) if file.is_relative_to(src) else file.name
-
-
-def _replace(path: Path, text: str) -> None:
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)

@@ -27,13 +27,13 @@ class CudaHeaders:
 _REMEDY = "pip install 'hocket[stock]', or --cuda DIR"
 
 
-def find_cuda_headers(given: Path | None = None) -> CudaHeaders:
-    """Those in `given`, else of the packages of `hocket[stock]`, else of /usr/local/cuda. Raises HocketError."""
-    for folder in [given] if given else _usual():
-        for inside in (folder, folder / "include"):
+def find_cuda_headers(folder: Path | None = None) -> CudaHeaders:
+    """Those in `folder`, else of the packages of `hocket[stock]`, else of /usr/local/cuda. Raises HocketError."""
+    for place in [folder] if folder else _usual():
+        for inside in (place, place / "include"):
             if (inside / "cuda_runtime_api.h").exists():
                 return CudaHeaders(inside)
-    raise HocketError(f"CUDA's headers (cuda_runtime_api.h) are not in {given or 'any usual place'}: {_REMEDY}")
+    raise HocketError(f"CUDA's headers (cuda_runtime_api.h) are not in {folder or 'any usual place'}: {_REMEDY}")
 
 
 def _usual() -> Iterator[Path]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import Popen
 from typing import Any
 
 from hocket.base.errors import HocketError
+from hocket.base.files import growing_file, write_file
 from hocket.base.processes import started
 from hocket.nccl.stock.build import StockBuild
 from hocket.nccl.stock.host_environment import host_environment
@@ -97,13 +97,13 @@ def run_stock(
     limit, then with what each rank waits for.
     """
     path = folder / "job"
-    path.write_text(job.text(), encoding="utf-8")
+    write_file(path, job.text())
     with ExitStack() as running:
         players = []
         for number, machine in enumerate(hosts):
             own = host_environment(machine, folder / f"topology.{number}.xml", multicast)
             environment = _environment(build, job, folder, number, domain) | own | dict(variables or {})
-            out = running.enter_context(open(folder / f"player.{number}.txt", "w", encoding="utf-8"))
+            out = running.enter_context(growing_file(folder / f"player.{number}.txt"))
             command = [str(build.player), str(path), str(number)]
             players.append(running.enter_context(started(command, env=environment, stdout=out, stderr=out)))
         _watch(players, folder, len(job.lines), progress)
@@ -133,7 +133,7 @@ def _environment(build: StockBuild, job: StockJob, folder: Path, number: int, do
     }
 
 
-def _watch(players: Sequence["Popen[Any]"], folder: Path, steps: int, progress: Callable[[int, int], None]) -> None:
+def _watch(players: Sequence[Any], folder: Path, steps: int, progress: Callable[[int, int], None]) -> None:
     done = 0
     while any(player.poll() is None for player in players):
         failed = next((number for number, player in enumerate(players) if player.poll() not in (None, 0)), None)
@@ -156,7 +156,7 @@ def _steps_done(path: Path) -> int:
     )
 
 
-def _fail(players: Sequence["Popen[Any]"], folder: Path, failed: int) -> None:
+def _fail(players: Sequence[Any], folder: Path, failed: int) -> None:
     """Gives the others the time to say where they stand too."""
     end = time.monotonic() + 5
     while time.monotonic() < end and any(player.poll() is None for player in players):

@@ -341,12 +341,12 @@ def nccl_program(
     """Write what NCCL would do for a call as MSCCL XML, to be read, changed, verified, simulated and run."""
 
 def nccl_run_stock(
-    topology: _Text, *, source: _Text, output: _Text, nodes: _Integer | None = None, host: _Texts = (),
+    topology: _Text, *, source: _Text, output: _Text, nodes: _Integer | None = None, machine: _Texts = (),
     do: _Text = 'choose', collective: _Texts = ('all',), least: _Text = '8', most: _Text = '16GiB',
     type: _Text = 'float32', operation: _Text = 'sum', settings: _Texts = (), profile: bool = False,
     table: _Text | None = None, job: _Text | None = None, cuda: _Text | None = None, limit: _Integer = 120,
 ) -> StockResult:
-    """Run stock NCCL itself without a GPU: its host code, built from its sources, over stand-ins for CUDA and NVML."""
+    """Run stock NCCL itself without a GPU: its own code, built from its sources, over stand-ins for CUDA and NVML."""
 
 def nccl_log(
     path: _Text, *, topology: _Text | None = None, nodes: _Integer | None = None, collective: _Text | None = None,

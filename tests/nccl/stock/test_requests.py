@@ -49,7 +49,7 @@ def test_cuda_headers_are_asked_for(tmp_path: Path) -> None:
         (["--op", "xor"], "xor"),
         (["--min", "1KiB", "--max", "8"], "1KiB"),
         (["-o", "{full}"], "is not empty"),
-        (["--nodes", "2", "--host", "a.xml"], "--nodes 2 and 1 of --host"),
+        (["--nodes", "2", "--machine", "a.xml"], "--nodes 2 and 1 of --machine"),
     ],
 )
 def test_bad_requests_are_named(tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -106,7 +106,7 @@ def test_a_lost_link_is_seen_by_nccl(tmp_path: Path) -> None:
     (tmp_path / "torn.xml").write_text(text.replace('count="18"', 'count="2"', 1).replace('count="4"', 'count="1"', 4))
     expected = []
     for name in ("whole", "torn"):
-        hosts = ["--host", str(tmp_path / "whole.xml"), "--host", str(tmp_path / f"{name}.xml")]
+        hosts = ["--machine", str(tmp_path / "whole.xml"), "--machine", str(tmp_path / f"{name}.xml")]
         size = ["-c", "all_reduce", "--min", "1GiB", "--max", "1GiB"]
         said = run(CHECKOUTS[-1], tmp_path / name, "-t", str(tmp_path / "whole.xml"), *hosts, *size)
         (line,) = [line for line in said.splitlines() if line.startswith("all_reduce")]

@@ -11,10 +11,10 @@ from hocket.nccl import Choices, NcclModel
 from hocket.nccl.registered import registered_choices
 from hocket.nccl.symmetric import SymmetricCall, symmetric_calls
 
-__all__ = ["Buffers", "CtaPolicy", "of_buffers", "symmetric_lines", "symmetric_row"]
+__all__ = ["BufferKind", "CtaPolicy", "of_buffers", "symmetric_lines", "symmetric_row"]
 
 
-class Buffers(StrEnum):
+class BufferKind(StrEnum):
     """What the user has made of a call's buffers."""
 
     PLAIN = "plain"
@@ -35,18 +35,18 @@ def of_buffers(
 ) -> tuple[list[Choices], list[list[SymmetricCall]] | None]:
     """The choices as the buffers make them; what runs in symmetric windows, where there are. Raises RequestError for
     what does not go together, or the release has not."""
-    buffers, policy = Buffers(request.buffers), CtaPolicy(request.policy)
-    if policy is CtaPolicy.EFFICIENCY and buffers is not Buffers.REGISTERED:
+    buffers, policy = BufferKind(request.buffers), CtaPolicy(request.policy)
+    if policy is CtaPolicy.EFFICIENCY and buffers is not BufferKind.REGISTERED:
         raise RequestError("--cta-policy efficiency changes nothing without --buffers registered")
-    if policy is CtaPolicy.ZERO and buffers is not Buffers.SYMMETRIC:
+    if policy is CtaPolicy.ZERO and buffers is not BufferKind.SYMMETRIC:
         raise RequestError("--cta-policy zero changes nothing without --buffers symmetric")
     if policy is CtaPolicy.ZERO and model.release.code < 2800:
         raise RequestError(f"--cta-policy zero: NCCL {model.release.name} has none; from 2.28 on")
-    if buffers is Buffers.PLAIN:
+    if buffers is BufferKind.PLAIN:
         return [*found], None
     if request.operations > 1:
         raise RequestError("--pipe-ops: groups are modelled of plain buffers")
-    if buffers is Buffers.REGISTERED:
+    if buffers is BufferKind.REGISTERED:
         return [registered_choices(model, each, policy is CtaPolicy.EFFICIENCY) for each in found], None
     zero = policy is CtaPolicy.ZERO
     return [*found], [symmetric_calls(model, each.collective, each.bytes.tolist(), zero=zero) for each in found]

@@ -67,7 +67,9 @@ class NcclChoiceRequest(Request, frozen=True, kw_only=True, tag="nccl choose"):
     version: _Version = "2.30.7"
     buffers: Annotated[
         str,
-        option("What the user made of the buffers: windows are symmetric.", choices="hocket.api.nccl.buffers:Buffers"),
+        option(
+            "What the user made of the buffers: windows are symmetric.", choices="hocket.api.nccl.buffers:BufferKind"
+        ),
     ] = "plain"
     policy: Annotated[str, option("NCCL_CTA_POLICY.", "--cta-policy", choices="hocket.api.nccl.buffers:CtaPolicy")] = (
         "default"
@@ -121,9 +123,9 @@ class NcclLogReading(Request, frozen=True, kw_only=True, tag="nccl log"):
 
 
 class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
-    """Run stock NCCL itself without a GPU: its host code, built from its sources, over stand-ins for CUDA and NVML.
+    """Run stock NCCL itself without a GPU: its own code, built from its sources, over stand-ins for CUDA and NVML.
 
-    Hosts are processes, their GPUs and NICs those of --topology, the network this machine's loopback. NCCL finds its
+    Nodes are processes, their GPUs and NICs those of --topology, the network this machine's loopback. NCCL finds its
     channels, chooses, connects, enqueues; its log, launches and proxies' steps are its own. With --do choose it only
     says what it takes for each size and the time that it expects; with enqueue kernels do nothing, with move they
     carry NCCL's plans out and every element is checked. Choices are compared with the model of `hocket nccl choose`.
@@ -147,10 +149,10 @@ class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
         str, written("Leave NCCL's logs, launches, profiles and results here: a new folder.", "-o", metavar="DIR")
     ]
     nodes: _Nodes = None
-    host: Annotated[
+    machine: Annotated[
         tuple[str, ...],
         option(
-            "NCCL's topology XML of one host, in order, where hosts differ; -t is then the first's.", metavar="FILE"
+            "NCCL's topology XML of one node, in order, where nodes differ; -t is then the first's.", metavar="FILE"
         ),
     ] = ()
     do: Annotated[str, option("How far NCCL goes.", choices="hocket.nccl.stock.job:Mode")] = "choose"

@@ -15,6 +15,7 @@ from hocket.api.nccl.request import NcclStockRun
 from hocket.api.progress import Progress
 from hocket.api.result import Report
 from hocket.base.cache import cache_folder
+from hocket.base.enums import assert_never
 from hocket.base.errors import ExitCode, HocketError, RequestError
 from hocket.base.files import make_folder
 from hocket.base.reading import read_text
@@ -124,11 +125,11 @@ def _machines(request: NcclStockRun, hosts: Hosts) -> list[NcclMachine]:
         raise RequestError(
             f"{request.topology}: its library is RCCL, and NCCL's code knows no such GPUs: NVIDIA's are run"
         )
-    if not request.host:
+    if not request.machine:
         return [hosts.machine] * hosts.nodes
-    if request.nodes not in (None, len(request.host)):
-        raise RequestError(f"--nodes {request.nodes} and {len(request.host)} of --host: keep one")
-    return [read_nccl_topology(path) for path in request.host]
+    if request.nodes not in (None, len(request.machine)):
+        raise RequestError(f"--nodes {request.nodes} and {len(request.machine)} of --machine: keep one")
+    return [read_nccl_topology(path) for path in request.machine]
 
 
 def _job(request: NcclStockRun, machines: Sequence[NcclMachine], mode: Mode) -> StockJob:
@@ -177,9 +178,9 @@ def _result(
     why: str,
 ) -> StockResult:
     ranks = sum(job.hosts)
-    spec = ", ".join(request.host) or request.topology
+    spec = ", ".join(request.machine) or request.topology
     lines = [
-        f"NCCL {built.sources.name} itself on {spec}: {len(machines)} host{'s' * (len(machines) > 1)}, {ranks} ranks"
+        f"NCCL {built.sources.name} itself on {spec}: {len(machines)} node{'s' * (len(machines) > 1)}, {ranks} ranks"
     ]
     lines += [f"  note: NCCL asked CUDA's driver for {name}, which the stand-in lacks" for name in run.lacking]
     choices = stock_choices(run, job) if job.calls else []
@@ -193,10 +194,15 @@ def _result(
         lines.append(f"{result.agreeing} of {len(choices)} choices as modelled{times}")
     checks = list(run.checks())
     result.checked, result.wrong = sum(one.checked for one in checks), sum(one.wrong for one in checks)
-    if job.mode is Mode.MOVE:
-        lines += _checked(result, checks)
-    elif job.mode is Mode.ENQUEUE:
-        lines.append(f"{run.launches} kernels launched")
+    match job.mode:
+        case Mode.MOVE:
+            lines += _checked(result, checks)
+        case Mode.ENQUEUE:
+            lines.append(f"{run.launches} kernels launched")
+        case Mode.CHOOSE:
+            pass
+        case _:
+            assert_never(job.mode)
     lines.append(f"wrote {request.output}")
     result.exit_code = ExitCode.CHECK_FAILED if result.wrong else ExitCode.DONE
     return result
