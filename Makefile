@@ -71,7 +71,7 @@ $(VENV)/torch.stamp: $(VENV)/demo.stamp
 	touch $@
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp
-	$(PIP_INSTALL) --no-build-isolation -e ".[report,parquet,solve,mpi,test,lint]"
+	$(PIP_INSTALL) --no-build-isolation -e ".[report,parquet,solve,mpi,test,lint,stock]"
 	touch $@
 
 # The newest NCCL known, which the plugins are loaded beside; away from the packages, among which PyTorch has its own.

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket.base.errors import HocketError
-from hocket.base.files import atomic_path, copy_file, growing_file, make_folder, write_file
+from hocket.base.files import growing_file, make_folder
 from hocket.base.processes import run
+from hocket.base.scratch import hand_over, scratch_folder
 from hocket.nccl.stock.cuda_headers import CudaHeaders
 from hocket.nccl.stock.sources import NcclSources
 
@@ -112,7 +113,7 @@ class _Builder:
         self._link_cuda()
         absent = self._link_nccl([*compiled, kernels])
         self._link_player()
-        write_file(self._folder / "absent.txt", "\n".join(absent))
+        hand_over(self._folder / "absent.txt", "\n".join(absent))
 
     def _write_headers(self) -> None:
         """What NCCL's Makefile makes of its templates."""
@@ -122,8 +123,8 @@ class _Builder:
         text = (src / "nccl.h.in").read_text(encoding="utf-8")
         for name, value in (values | {"Version": self._sources.code}).items():
             text = text.replace(f"${{nccl:{name}}}", str(value))
-        write_file(include / "nccl.h", text)
-        write_file(
+        hand_over(include / "nccl.h", text)
+        hand_over(
             include / "nccl_git_version.h",
             '#define NCCL_GIT_BRANCH "unknown"\n#define NCCL_GIT_COMMIT_HASH "unknown"\n',
         )
@@ -131,9 +132,9 @@ class _Builder:
         for header in sorted(device.rglob("*.h")):
             copy = include / header.relative_to(src / "include")
             make_folder(copy.parent)
-            copy_file(header, copy)
+            hand_over(copy, header.read_bytes())
         if device.is_dir():
-            copy_file(src / "include" / "nccl_device.h", include / "nccl_device.h")
+            hand_over(include / "nccl_device.h", (src / "include" / "nccl_device.h").read_bytes())
 
     def _write_tables(self) -> list[Path]:
         """The tables of kernels that NCCL's generators write for the host, and its kernels as functions that do
@@ -156,7 +157,7 @@ class _Builder:
                 header = "sym_kernels.h" if (self._sources.src / "include/sym_kernels.h").exists() else "symmetric.h"
                 lines.append(f'#include "{header}"')
             lines += [f"__global__ void {kernel}({arguments} const) {{}}" for kernel, arguments in kernels]
-        write_file(self._compiled / "kernel_names.cc", "\n".join(lines) + "\n")
+        hand_over(self._compiled / "kernel_names.cc", "\n".join(lines) + "\n")
         return [*tables, self._compiled / "kernel_names.cc"]
 
     def _compile(self, files: Sequence[Path]) -> list[Path]:
@@ -168,8 +169,9 @@ class _Builder:
         def compile_one(pair: tuple[Path, Path]) -> str:
             file, made = pair
             # Quickest built: it decides, which takes little time; what moves the data is ours.
-            with atomic_path(made) as part:
-                self._compiler(["-O0", *_NCCL, *self._includes, "-c", str(file), "-o", str(part)])
+            with scratch_folder("object", self._objects) as scratch:
+                self._compiler(["-O0", *_NCCL, *self._includes, "-c", str(file), "-o", str(scratch / "part.o")])
+                hand_over(made, (scratch / "part.o").read_bytes())
             return file.name
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -202,7 +204,7 @@ class _Builder:
                     f'extern "C" int absent_{number}() asm("{name}");\nint absent_{number}() {{ fprintf(stderr,'
                     f' "hocket: NCCL called {name}, which the stand-ins lack\\n"); return 3; }}'
                 )
-            write_file(self._folder / "absent.cc", "\n".join(lines) + "\n")
+            hand_over(self._folder / "absent.cc", "\n".join(lines) + "\n")
             self._compiler([str(self._folder / "absent.cc"), *link])
         return absent
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from hocket.base.errors import FormatError
-from hocket.base.files import write_file
+from hocket.base.scratch import hand_over
 from hocket.topology.formats.nccl.machine import NcclMachine
 from hocket.topology.formats.nccl.write import topology_text
 
@@ -20,7 +20,7 @@ def host_environment(machine: NcclMachine, topology: Path, multicast: bool) -> d
     """The variables of one host whose `topology` file is written here. `multicast`: whether its switches reduce.
     Raises FormatError where its GPUs are of different kinds."""
     text = topology_text(machine)
-    write_file(topology, text)
+    hand_over(topology, text)
     root = ElementTree.fromstring(text)
     gpus = [(pci.attrib["busid"], gpu) for pci in root.iter("pci") for gpu in pci.findall("gpu")]
     ranked = [(int(gpu.attrib.get("rank", "-1")), bus_id, gpu) for bus_id, gpu in gpus]

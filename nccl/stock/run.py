@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from hocket.base.errors import HocketError
-from hocket.base.files import growing_file, write_file
+from hocket.base.files import growing_file
 from hocket.base.processes import started
+from hocket.base.scratch import hand_over
 from hocket.nccl.stock.build import StockBuild
 from hocket.nccl.stock.host_environment import host_environment
 from hocket.nccl.stock.job import Mode, StockJob
@@ -97,7 +98,7 @@ def run_stock(
     limit, then with what each rank waits for.
     """
     path = folder / "job"
-    write_file(path, job.text())
+    hand_over(path, job.text())
     with ExitStack() as running:
         players = []
         for number, machine in enumerate(hosts):
