@@ -63,5 +63,5 @@ def test_other_times_than_the_model_s_have_none(options: tuple[str, ...]) -> Non
 
 def test_choices_have_them_too() -> None:
     printed = said("nccl", "choose", "-t", TWO, "-c", "all_reduce", "-c", "all_gather")
-    assert re.search(r"  measured    .* NVLSTree/Simple +[\d.]+ \.\. [\d.]+ us, 90 % within x/ 1\.\d\d", printed)
+    assert re.search(r"  public tables .* NVLSTree/Simple +[\d.]+ \.\. [\d.]+ us, 90 % within x/ 1\.\d\d", printed)
     assert "no nodes like these were measured" in said("nccl", "choose", "-t", "ndv2:nodes=2", "-c", "all_reduce")
