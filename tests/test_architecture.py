@@ -45,7 +45,7 @@ INNER = {
     "workload/llm": {"chakra"},
     "workload/presets": set(),
     "simulator/traces": {"schedule", "chakra", "workload"},
-    "simulator/analysis": {"topology", "chakra"},
+    "simulator/analysis": {"topology", "workload", "chakra"},
     "simulator/astra": {"topology", "chakra"},
     "nccl/programs": {"topology", "schedule"},
     "nccl/tuning": {"topology"},

@@ -7,24 +7,33 @@ with late_imports(__name__):
     from hocket.simulator.analysis.columns import Columns
     from hocket.simulator.analysis.comparison import Change, PredictionComparison, compare
     from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
+    from hocket.simulator.analysis.job_facts import JobFacts, job_facts
     from hocket.simulator.analysis.json_form import prediction_json, write_prediction
     from hocket.simulator.analysis.knee import AlphaBeta, alpha_beta, crossovers, knee_bytes
     from hocket.simulator.analysis.links import link_table, link_use_table
     from hocket.simulator.analysis.ranks import rank_table
     from hocket.simulator.analysis.slack import slack
+    from hocket.simulator.analysis.step_report import StepSummary, WhatIf
+    from hocket.simulator.analysis.step_shares import Activity, StepPart, StepShares, step_shares
     from hocket.simulator.analysis.steps import step_table
     from hocket.simulator.analysis.stored import StoredPrediction, read_prediction
     from hocket.simulator.analysis.tables import require_parquet, tables, write_csv, write_parquet, write_tables
     from hocket.simulator.analysis.waits import Waits, caused_waits, waits
 
 __all__ = [
+    "Activity",
     "AlphaBeta",
     "Change",
     "Columns",
     "CriticalPath",
+    "JobFacts",
     "PredictionComparison",
+    "StepPart",
+    "StepShares",
+    "StepSummary",
     "StoredPrediction",
     "Waits",
+    "WhatIf",
     "alpha_beta",
     "bandwidths",
     "caused_waits",
@@ -33,6 +42,7 @@ __all__ = [
     "critical_path",
     "crossovers",
     "group_table",
+    "job_facts",
     "knee_bytes",
     "link_table",
     "link_use_table",
@@ -42,6 +52,7 @@ __all__ = [
     "require_parquet",
     "slack",
     "sort_table",
+    "step_shares",
     "step_table",
     "tables",
     "waits",

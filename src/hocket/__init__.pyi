@@ -48,6 +48,8 @@ from hocket.api.run.request import ProgramRun as ProgramRun
 from hocket.api.run.result import ProgramRunResult
 from hocket.api.simulate.request import Simulation as Simulation
 from hocket.api.simulate.result import SimulationResult
+from hocket.api.step.request import StepReport as StepReport
+from hocket.api.step.result import StepResult
 from hocket.api.sweep.perform import SweepResult
 from hocket.api.sweep.request import Sweep as Sweep
 from hocket.api.synthesize.request import Synthesis as Synthesis
@@ -271,6 +273,18 @@ def simulate(
     rendezvous_protocol: bool = False,
 ) -> _SimulationResultOrOther:
     """Predict the time of traces, a schedule, a program or a collective, and how far it is from the lower bound."""
+
+def step(
+    traces: _Text, topology: _Text, *, model: _Text | None = None, switching: _Texts = (), queueing: _Texts = (),
+    routing: _Text | None = None, overlap_slowdown: _Text = '1', algorithm: _Texts = (), library: _Text | None = None,
+    nccl_machine: _Text | None = None, nccl_set: _Texts = (), nccl_version: _Text = '2.30.7', chunks: _Integer = 1,
+    compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
+    remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
+    tokens: _Integer | None = None, model_pflop: _Number | None = None, what_if: bool = True, json: _Text | None = None,
+    report: _Text | None = None,
+) -> StepResult:
+    """Say where a training step's time goes on a cluster, beside what other libraries would take, and what would
+    shorten it the most."""
 
 def sweep(
     file: _Text, *, output: _Text = 'sweep', executor: _Text = 'serial', jobs: _Integer | None = None,

@@ -38,6 +38,10 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"what": "ar.schedule", "json": "made.json", "report": "made.html"},
         {"what": "ar.xml", "topology": RING, "size": "64KiB", "runtime": "executor", "json": "made.json"},
     ],
+    "step": [
+        {"traces": "traces", "topology": "dgx-h100:gpus=4", "tokens": 4096, "json": "made.json", "report": "made.html"},
+        {"traces": "traces", "topology": RING, "what_if": False},
+    ],
     "sweep": [{"file": "sweep.yaml", "output": "swept"}],
     "synthesize": [
         {

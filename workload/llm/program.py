@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from hocket.chakra.trace import Trace
 from hocket.workload.llm.blocks import LayerPasses
 from hocket.workload.llm.card import ModelCard
+from hocket.workload.llm.memory import memory_of
 from hocket.workload.llm.parameters import (
     embedding_parameters,
     layer_parameters,
@@ -29,10 +30,24 @@ def stage_program(card: ModelCard, plan: ParallelPlan, work: Workbook, stage: in
     return _Stage(card, plan, work, stage).trace()
 
 
+def _facts(card: ModelCard, plan: ParallelPlan, stage: int) -> dict[str, object]:
+    """What a step report needs to know: tokens of the step, floating-point operations that the model needs for them
+    (none computed again), bytes that a rank of the stage keeps."""
+    tokens = plan.global_batch * card.sequence
+    return {
+        "stage": stage,
+        "tokens": tokens,
+        "model_flops": float(3 * card.forward_flops(tokens)),  # beyond 2^63 for the largest steps
+        "memory_bytes": memory_of(card, plan, stage).total,
+    }
+
+
 class _Stage:
     def __init__(self, card: ModelCard, plan: ParallelPlan, work: Workbook, stage: int) -> None:
         self._card, self._plan, self._work, self._stage = card, plan, work, stage
-        self._tape = Tape({"world_size": plan.num_ranks, "model": card.name, **work.priced_by})
+        self._tape = Tape(
+            {"world_size": plan.num_ranks, "model": card.name, **work.priced_by, **_facts(card, plan, stage)}
+        )
         self._blocks = LayerPasses(card, plan, work, self._tape)
         self._tasks = stage_tasks(plan.schedule, stage, plan.pp, plan.chunks, plan.micro_batches)
         self._units = {part: self._unit(part) for chunk in range(plan.chunks) for part in self._parts(chunk)}

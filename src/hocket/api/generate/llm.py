@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import structs
 
 from hocket.api.generate.request import LlmGeneration
 from hocket.api.generate.target import checked, pricing, ranks_there
+from hocket.api.parts import TraceFolder
 from hocket.api.progress import Progress
 from hocket.api.trace.written import WrittenTraces, write_job
 from hocket.base.errors import FormatError
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import format_bytes, parse_bytes
-from hocket.workload.accelerators import Precision, parse_efficiency
+from hocket.chakra import TraceSet
+from hocket.workload.accelerators import Accelerator, Precision, parse_efficiency
 from hocket.workload.llm import (
     MODELS,
     ContextMethod,
@@ -26,10 +30,38 @@ from hocket.workload.llm import (
 from hocket.workload.llm.huggingface import read_card
 from hocket.workload.llm.memory import memory_of
 
-__all__ = ["perform"]
+__all__ = ["GeneratedJob", "generated", "perform"]
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratedJob:
+    """A step's traces, whose metadata hold the request; `lines` describe them; `needs_bytes` is what the fullest rank
+    keeps."""
+
+    traces: TraceSet
+    lines: tuple[str, ...]
+    needs_bytes: int
+    accelerator: Accelerator
+
+    @property
+    def fits(self) -> bool:
+        """Whether the accelerator has that much memory, where it is known."""
+        return not 0 < self.accelerator.memory_bytes < self.needs_bytes
 
 
 def perform(request: LlmGeneration, progress: Progress) -> WrittenTraces:
+    job = generated(request)
+    if not job.fits:
+        progress.note(
+            f"warning: that does not fit: {job.accelerator.name} has {format_bytes(job.accelerator.memory_bytes)};"
+            " choose more tp or pp, a higher --zero, or --recompute full"
+        )
+    return write_job(request, job.traces, request.written, request.profile, progress, [*job.lines])
+
+
+def generated(request: LlmGeneration) -> GeneratedJob:
+    """The job that is asked for, in memory. Raises FormatError for a model that is none, RequestError and Infeasible
+    for a plan that it cannot be trained by."""
     card, plan, priced = _card(request), _plan(request), pricing(request)
     accelerator = priced.accelerator.with_efficiency(
         None if request.efficiency is None else parse_efficiency(request.efficiency),
@@ -39,22 +71,33 @@ def perform(request: LlmGeneration, progress: Progress) -> WrittenTraces:
     memories = [memory_of(card, plan, stage) for stage in range(plan.pp)]
     stage = max(range(plan.pp), key=lambda stage: memories[stage].total)
     memory = memories[stage]
-    if 0 < accelerator.memory_bytes < memory.total:
-        progress.note(
-            f"warning: that does not fit: {accelerator.name} has {format_bytes(accelerator.memory_bytes)};"
-            " choose more tp or pp, a higher --zero, or --recompute full"
-        )
     parts = ", ".join(
         f"{format_bytes(getattr(memory, part))} {part}"
         for part in ("parameters", "gradients", "optimizer", "activations")
     )
-    before = [
+    lines = (
         *_described(card, plan),
         f"  computation: {replace(priced, accelerator=accelerator).said(plan.precision)}",
         f"  memory: about {format_bytes(memory.total)} on a rank of stage {stage}, the fullest: {parts}",
-    ]
-    traces = llm_traces(card, plan, accelerator)
-    return write_job(request, traces, request.written, request.profile, progress, before)
+    )
+    traces = _told(llm_traces(card, plan, accelerator), request, plan, accelerator)
+    return GeneratedJob(traces, lines, memory.total, accelerator)
+
+
+def _told(traces: TraceSet, request: LlmGeneration, plan: ParallelPlan, accelerator: Accelerator) -> TraceSet:
+    """The traces with the request in their metadata, that it may be asked again with a change: for as many ranks, by
+    the same accelerator, wherever they come to be written."""
+    asked = structs.replace(
+        request,
+        dp=plan.dp,
+        topology=None,
+        accelerator=accelerator.spec,
+        efficiency=None,
+        memory_efficiency=None,
+        written=TraceFolder(output="traces"),
+    )
+    told = {"request": asked.to_json()}
+    return replace(traces, traces=tuple(replace(each, metadata=each.metadata | told) for each in traces.traces))
 
 
 def _card(request: LlmGeneration) -> ModelCard:

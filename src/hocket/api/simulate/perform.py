@@ -11,15 +11,8 @@ from msgspec import structs
 
 from hocket.api.progress import SILENT, Progress
 from hocket.api.simulate import astra
-from hocket.api.simulate.library import CollectiveLibrary, StockMachine, asks_for_library, asks_of_links, stock_machine
-from hocket.api.simulate.options import (
-    algorithms_of,
-    check_outputs,
-    disturbance_of,
-    fidelity_of,
-    fraction,
-    require_classes,
-)
+from hocket.api.simulate.library import CollectiveLibrary
+from hocket.api.simulate.options import check_outputs, disturbance_of, fidelity_of, require_classes
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.request import Simulation
 from hocket.api.simulate.result import CurvesResult, SimulationResult
@@ -29,19 +22,16 @@ from hocket.base.late_imports import late_imports
 from hocket.base.strict_yaml import nearest
 from hocket.nccl.words import is_nccl
 from hocket.schedule import NAMED_KINDS
-from hocket.simulator import Prediction
-from hocket.simulator.algorithm_choice import AUTO, DEFAULT_ALGORITHMS, LIBRARY
+from hocket.simulator.algorithm_choice import LIBRARY
 
 with late_imports(__name__):
-    from hocket.api.simulate import collective, program, sendrecv
+    from hocket.api.simulate import collective, job, program, sendrecv
     from hocket.chakra import read_traces
     from hocket.schedule import AnySchedule
     from hocket.schedule import load_expanded as load_schedule
-    from hocket.simulator import parse_placement, parse_remote_memory, simulate_schedule, simulate_traces
-    from hocket.simulator.installation import installation
-    from hocket.workload.accelerators import parse_accelerator
+    from hocket.simulator import simulate_schedule
 
-__all__ = ["perform", "predict_schedule"]
+__all__ = ["perform", "predict_schedule", "question_of"]
 
 
 def _names(*parts: str) -> set[str]:
@@ -56,7 +46,6 @@ _COLLECTIVE = _ANY | _names("nccl", "disturbances") | {"topology", "size", "algo
 _SENDRECV = _ANY | _names("nccl") | {"topology", "size", "library", "degrade"}
 _TRACES = _ANY | _names("nccl", "job") | {"topology", "algorithm", "library", "chunks", "degrade"}
 _NAME = re.compile("[A-Za-z_]+")
-_NATIVE = "native algorithms of the pure network (rings, trees, direct messages)"
 #: Endings of files that hold a program.
 PROGRAMS = (".xml", ".json")
 
@@ -71,7 +60,7 @@ def perform(request: Simulation, progress: Progress) -> SimulationResult | Curve
     if request.astra.compat is not None:
         return astra.perform(request)
     request = _called_as_here(request)
-    question = _question(request, progress)
+    question = question_of(request, progress)
     result = _performer(request)(question)
     if isinstance(result, SimulationResult) and request.outputs.csv:
         raise RequestError("--csv is for several sizes or algorithms of a collective; one prediction has --tables")
@@ -90,12 +79,12 @@ def _called_as_here(request: Simulation) -> Simulation:
 
 def predict_schedule(request: Simulation, schedule: AnySchedule) -> SimulationResult:
     """As `perform` of a schedule that is in memory, as if it were in the request's file."""
-    result = _schedule(_question(request, SILENT), schedule)
+    result = _schedule(question_of(request, SILENT), schedule)
     result.write()
     return result
 
 
-def _question(request: Simulation, progress: Progress) -> Question:
+def question_of(request: Simulation, progress: Progress) -> Question:
     check_outputs(request.outputs)
     fidelity = fidelity_of(request.fidelity, request.outputs)
     return Question(request, fidelity, disturbance_of(request.disturbances), progress)
@@ -154,56 +143,12 @@ def _schedule(question: Question, schedule: AnySchedule | None = None) -> Simula
 
 
 def _traces(question: Question) -> SimulationResult:
-    request, job = question.request, question.request.job
+    request = question.request
     if request.size is not None:
         raise RequestError("--size is for a collective; traces have their own sizes")
     request.take_only(_TRACES, "traces have their own roots, and no program")
-    traces = read_traces(request.what, job.groups)
-    asked = algorithms_of(request.algorithm)
-    names = [asked] if isinstance(asked, str) else asked.values()
-    runs = asks_for_library(request, names, covers_all=isinstance(asked, str))
-    scale = fraction("--compute-scale", job.compute_scale, 0)
-    named = parse_accelerator(job.accelerator) if job.accelerator not in (None, "none") else None
-    if job.reprice and job.accelerator == "none":
-        raise RequestError("--reprice needs an accelerator, and --accelerator none is none")
-
-    def predicted(spec: str) -> Prediction:
-        machine = stock_machine(question, spec, runs=runs, native=_NATIVE)
-        topology = machine.topology
-        algorithms = asked
-        if not isinstance(asked, str):
-            algorithms = _defaults(machine) | asked
-        computes = None if job.accelerator == "none" else installation(spec).accelerator
-        if job.reprice and not (named or computes):
-            raise RequestError(
-                f"--reprice needs to know by what: {spec} has no accelerator, name it with --accelerator"
-            )
-        found = simulate_traces(
-            traces,
-            topology,
-            algorithms=algorithms,
-            nccl=machine.nccl,
-            chunks_per_rank=request.chunks,
-            compute_scale=scale,
-            placement=parse_placement(job.placement, topology, traces.num_ranks) if job.placement else None,
-            accelerator=named,
-            remote_memory=parse_remote_memory(job.remote_memory) if job.remote_memory else None,
-            reprices=job.reprice,
-            machine=computes,
-            by_chunks=asks_of_links(request, machine, spec),
-            launch_ps=machine.launch_ps,
-            fidelity=question.fidelity,
-        )
-        return machine.said(found)
-
-    return SimulationResult(request, [predicted(spec) for spec in request.topology])
-
-
-def _defaults(machine: StockMachine) -> dict[str, str]:
-    """The algorithms of the kinds that nobody named one for."""
-    if machine.nccl:
-        return dict.fromkeys(DEFAULT_ALGORITHMS, LIBRARY)
-    return dict.fromkeys(NAMED_KINDS, AUTO) if machine.launch_ps else {}
+    simulated = job.of(question, read_traces(request.what, request.job.groups))
+    return SimulationResult(request, [simulated.on(spec) for spec in request.topology])
 
 
 def _is_there(prefix: str) -> bool:

@@ -1,0 +1,101 @@
+"""Simulates the traces of a job, as a request says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hocket.api.simulate.library import StockMachine, asks_for_library, asks_of_links, stock_machine
+from hocket.api.simulate.options import algorithms_of, fraction
+from hocket.api.simulate.question import Question
+from hocket.base.errors import RequestError
+from hocket.chakra import TraceSet
+from hocket.schedule import NAMED_KINDS
+from hocket.simulator import Prediction, parse_placement, parse_remote_memory, simulate_traces
+from hocket.simulator.algorithm_choice import AUTO, DEFAULT_ALGORITHMS, LIBRARY
+from hocket.simulator.installation import installation
+from hocket.topology import Topology
+from hocket.workload.accelerators import Accelerator, parse_accelerator
+
+__all__ = ["SimulatedJob", "of"]
+
+_NATIVE = "native algorithms of the pure network (rings, trees, direct messages)"
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedJob:
+    """A job's traces, with what the request says of them: `asked` algorithms by kind, or one for all kinds, and whether
+    the machine's library runs any collective (`runs_library`)."""
+
+    question: Question
+    traces: TraceSet
+    asked: Mapping[str, str] | str
+    runs_library: bool
+    compute_scale: Fraction
+    accelerator: Accelerator | None
+
+    def on(self, spec: str) -> Prediction:
+        """The prediction on the topology that `spec` names. Raises RequestError where it does not tell what computes
+        and the job is to be priced anew, and what `simulate_traces` raises."""
+        request = self.question.request
+        machine = stock_machine(self.question, spec, runs=self.runs_library, native=_NATIVE)
+        algorithms = self.asked if isinstance(self.asked, str) else _defaults(machine) | dict(self.asked)
+        by_chunks = asks_of_links(request, machine, spec)
+        return machine.said(self._simulated(spec, machine, algorithms, by_chunks=by_chunks))
+
+    def natively_on(self, spec: str, topology: Topology, launch_ps: int) -> Prediction:
+        """The prediction on `topology`, a variant of what `spec` names, by the native algorithms that are fastest on
+        its links, each after the launch of a kernel."""
+        return self._simulated(spec, StockMachine(topology, None, (), launch_ps), AUTO, by_chunks=False)
+
+    def _simulated(
+        self, spec: str, machine: StockMachine, algorithms: Mapping[str, str] | str, *, by_chunks: bool
+    ) -> Prediction:
+        request, job = self.question.request, self.question.request.job
+        computes = None if job.accelerator == "none" else installation(spec).accelerator
+        if job.reprice and not (self.accelerator or computes):
+            raise RequestError(
+                f"--reprice needs to know by what: {spec} has no accelerator, name it with --accelerator"
+            )
+        topology, num_ranks = machine.topology, self.traces.num_ranks
+        return simulate_traces(
+            self.traces,
+            topology,
+            algorithms=algorithms,
+            nccl=machine.nccl,
+            chunks_per_rank=request.chunks,
+            compute_scale=self.compute_scale,
+            placement=parse_placement(job.placement, topology, num_ranks) if job.placement else None,
+            accelerator=self.accelerator,
+            remote_memory=parse_remote_memory(job.remote_memory) if job.remote_memory else None,
+            reprices=job.reprice,
+            machine=computes,
+            by_chunks=by_chunks,
+            launch_ps=machine.launch_ps,
+            fidelity=self.question.fidelity,
+        )
+
+
+def of(question: Question, traces: TraceSet) -> SimulatedJob:
+    """The traces as the request has them simulated. Raises RequestError for options that make no sense together."""
+    request, job = question.request, question.request.job
+    asked = algorithms_of(request.algorithm)
+    names = [asked] if isinstance(asked, str) else asked.values()
+    if job.reprice and job.accelerator == "none":
+        raise RequestError("--reprice needs an accelerator, and --accelerator none is none")
+    return SimulatedJob(
+        question=question,
+        traces=traces,
+        asked=asked,
+        runs_library=asks_for_library(request, names, covers_all=isinstance(asked, str)),
+        compute_scale=fraction("--compute-scale", job.compute_scale, 0),
+        accelerator=parse_accelerator(job.accelerator) if job.accelerator not in (None, "none") else None,
+    )
+
+
+def _defaults(machine: StockMachine) -> dict[str, str]:
+    """The algorithms of the kinds that nobody named one for."""
+    if machine.nccl:
+        return dict.fromkeys(DEFAULT_ALGORITHMS, LIBRARY)
+    return dict.fromkeys(NAMED_KINDS, AUTO) if machine.launch_ps else {}

@@ -1,0 +1,93 @@
+"""What a step report holds, and as what it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hocket.api.result import Result
+from hocket.api.step.request import StepReport
+from hocket.api.step.text import step_lines
+from hocket.base.text import printable_lines
+from hocket.base.units import format_time
+from hocket.simulator.analysis import Columns, StepSummary
+
+__all__ = ["StepResult"]
+
+
+class StepResult(Result):
+    """`step`: what was found. Times are picoseconds."""
+
+    def __init__(self, request: StepReport, step: StepSummary) -> None:
+        self.request: StepReport = request
+        self.step = step
+        self.warnings = tuple(f"  warning: {each}" for each in step.prediction.warnings)
+
+    def headline(self) -> str:
+        shares = self.step.shares
+        whole = max(shares.time_ps, 1)
+        parts = sorted(zip(shares.means_ps.tolist(), shares.parts, strict=True), key=lambda pair: -pair[0])[:3]
+        said = ", ".join(f"{part.name} {time / whole:.1%}" for time, part in parts)
+        return f"{format_time(self.step.step_ps)} a step on {self.step.prediction.topology.name}: {said}"
+
+    def summary(self) -> str:
+        written = [f"wrote {path}" for path in (self.request.json, self.request.report) if path]
+        return printable_lines([*step_lines(self.step), *written])
+
+    def columns(self) -> Mapping[str, Columns]:
+        shares, step = self.step.shares, self.step
+        whole = max(shares.time_ps, 1)
+        parts: Columns = {
+            "activity": np.array([str(part.activity) for part in shares.parts]),
+            "dimension": np.array([part.dimension for part in shares.parts]),
+            "mean_ps": shares.means_ps,
+            "share": shares.means_ps / whole,
+            "least_ps": shares.times_ps.min(axis=1),
+            "most_ps": shares.times_ps.max(axis=1),
+        }
+        names, times = zip(*step.contenders, strict=True)
+        what_ifs: Columns = {
+            "name": np.array([each.name for each in step.what_ifs], np.str_),
+            "of": np.array([each.of for each in step.what_ifs], np.str_),
+            "from_ps": np.array([each.from_ps for each in step.what_ifs], np.int64),
+            "to_ps": np.array([each.to_ps for each in step.what_ifs], np.int64),
+            "gain": np.array([each.gain for each in step.what_ifs], np.float64),
+        }
+        return {
+            "parts": parts,
+            "dimensions": shares.overlap,
+            "contenders": {"name": np.array(names), "time_ps": np.array(times, np.int64)},
+            "what_ifs": what_ifs,
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented JSON form (docs/results.md), with the request that was answered."""
+        step, facts = self.step, self.step.facts
+        time_ps = step.prediction.time_ps
+        return {
+            "format": "hocket.step",
+            "version": 1,
+            "request": self.request.to_plain(),
+            "topology": step.prediction.topology.name,
+            "assumed": [*step.prediction.assumed],
+            "notes": [*step.prediction.notes],
+            "ranks": step.prediction.workload.num_ranks,
+            "steps": facts.steps,
+            "time_ps": time_ps,
+            "step_ps": step.step_ps,
+            "bound_ps": step.prediction.bound_ps,
+            "tokens": facts.tokens,
+            "tokens_per_second": facts.tokens_per_second(time_ps),
+            "model_flops_utilisation": facts.utilisation(time_ps),
+            "memory_bytes": [*facts.memory_bytes],
+            "imbalance": step.shares.imbalance,
+            **{name: _rows(table) for name, table in self.columns().items()},
+            "not_tried": [{"name": name, "why": why} for name, why in step.not_tried],
+        }
+
+
+def _rows(table: Columns) -> list[dict[str, Any]]:
+    columns = [column.tolist() for column in table.values()]
+    return [dict(zip(table, row, strict=True)) for row in zip(*columns, strict=True)]
