@@ -1,9 +1,10 @@
 """What NCCL is to do in a run: calls on communicators, as the player of `stand_ins/player.cpp` reads them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hocket.base.enums import StrEnum
+from hocket.base.units import format_bytes
 
 __all__ = ["KINDS", "OPERATIONS", "TYPES", "Mode", "StockCall", "StockJob", "sweep"]
 
@@ -23,6 +24,7 @@ TYPES = {
     "float32": 4,
     "float64": 8,
 }
+_SHARED = ("all_gather", "reduce_scatter", "all_to_all")  # of whose buffer each rank has a part
 OPERATIONS = ("sum", "prod", "max", "min", "avg")
 
 
@@ -55,13 +57,14 @@ class StockCall:
 class StockJob:
     """`hosts`: the ranks of each; `lines`: what they do, in order, `calls` among them; `mode`: whether NCCL only
     chooses, enqueues kernels that move nothing, or moves data that are checked; `limit_s`: how long nothing may move
-    before the run is ended."""
+    before the run is ended; `notes`: what of it was not taken, in sentences."""
 
     hosts: tuple[int, ...]
     lines: tuple[str, ...]
     mode: Mode = Mode.CHOOSE
     limit_s: int = 120
     calls: tuple[StockCall, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def text(self) -> str:
         head = [f"hosts {' '.join(map(str, self.hosts))}", f"limit_s {self.limit_s}", f"mode {self.mode.value}"]
@@ -78,16 +81,18 @@ def sweep(
     mode: Mode = Mode.CHOOSE,
     limit_s: int = 120,
 ) -> StockJob:
-    """Each of the collectives at each size that gives every rank a whole element at least."""
-    ranks = sum(hosts)
-    calls = tuple(_calls(kinds, sizes, ranks, type, operation))
-    return StockJob(tuple(hosts), tuple(call.line() for call in calls), mode, limit_s, calls)
-
-
-def _calls(kinds: Sequence[str], sizes: Sequence[int], ranks: int, type: str, operation: str) -> Iterator[StockCall]:
-    for kind in kinds:
-        shared = kind in ("all_gather", "reduce_scatter", "all_to_all")
-        unit = TYPES[type] * (ranks if shared else 1)
-        for size in sizes:
-            if size >= unit:
-                yield StockCall(kind, size // unit * unit, type, operation)
+    """Each of the collectives at each size that gives every rank a whole element at least; smaller ones are noted."""
+    units = {kind: TYPES[type] * (sum(hosts) if kind in _SHARED else 1) for kind in kinds}
+    calls = tuple(
+        StockCall(kind, size // unit * unit, type, operation)
+        for kind, unit in units.items()
+        for size in sizes
+        if size >= unit
+    )
+    notes = tuple(
+        f"{kind}: {', '.join(map(format_bytes, small))} not run: less than an element ({type}) for each of"
+        f" {unit // TYPES[type]}"
+        for kind, unit in units.items()
+        if (small := [size for size in sizes if size < unit])
+    )
+    return StockJob(tuple(hosts), tuple(call.line() for call in calls), mode, limit_s, calls, notes)

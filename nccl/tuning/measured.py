@@ -110,7 +110,9 @@ def _winners(group: list[Timing], margin_ppm: int, fitted_ppm: int) -> Winners:
     told = {each.size_bytes: each.choice for each in group if each.own}
     chosen = _quickest(times, states, [told.get(size) for size in sizes], margin)
     if fitted_ppm and has_own:
-        chosen = _above_noise(times, chosen, margin)
+        chosen = _above_margin(times, chosen, margin)
+    if noise and has_own:
+        chosen = _above_noise(times, chosen, noise)
     return Winners(
         group[0].collective,
         group[0].ranks,
@@ -195,7 +197,7 @@ def _quickest(
     return path[::-1]
 
 
-def _above_noise(
+def _above_margin(
     times: list[dict[NcclChoice | None, int]], chosen: list[NcclChoice | None], margin: int
 ) -> list[NcclChoice | None]:
     """NCCL's own choice where no size of a run gains the margin: errors of a fit are alike at near sizes, so that small
@@ -203,9 +205,21 @@ def _above_noise(
     kept: list[NcclChoice | None] = []
     for choice, grouped in groupby(range(len(times)), key=chosen.__getitem__):
         run = list(grouped)
-        gain = max((times[at][None] - times[at][choice]) * _PPM // times[at][None] for at in run)
+        gain = max(_gain_ppm(times[at], choice) for at in run)
         kept += [choice if gain >= margin else None] * len(run)
     return kept
+
+
+def _above_noise(
+    times: list[dict[NcclChoice | None, int]], chosen: list[NcclChoice | None], noise: int
+) -> list[NcclChoice | None]:
+    """NCCL's own choice at each size that gains no more than the noise: no rule is for what may be nothing."""
+    return [choice if _gain_ppm(of, choice) > noise else None for of, choice in zip(times, chosen, strict=True)]
+
+
+def _gain_ppm(of: dict[NcclChoice | None, int], choice: NcclChoice | None) -> int:
+    """How much less time than by NCCL's own choice."""
+    return (of[None] - of[choice]) * _PPM // of[None]
 
 
 def _other(of: dict[NcclChoice | None, int], chosen: NcclChoice | None, has_own: bool) -> int | None:

@@ -182,6 +182,7 @@ def _result(
     lines = [
         f"NCCL {built.sources.name} itself on {spec}: {len(machines)} node{'s' * (len(machines) > 1)}, {ranks} ranks"
     ]
+    lines += [f"  note: {note}" for note in job.notes]
     lines += [f"  note: NCCL asked CUDA's driver for {name}, which the stand-in lacks" for name in run.lacking]
     choices = stock_choices(run, job) if job.calls else []
     lines += [f"  note: not compared with the model: {why}"] if why else []
