@@ -10,6 +10,7 @@ from hocket.calibration.transfer.nets import untold
 from hocket.nccl import ALGORITHMS, PROTOCOLS, NcclModel
 from hocket.nccl.fitted import NCCL_NAMES
 from hocket.topology.formats.nccl.machine import NcclMachine
+from hocket.topology.machines.records import MACHINES
 
 __all__ = ["INSIDE", "CurveFeatures", "CurvePlace", "Observed", "features_of", "observed", "place_of"]
 
@@ -73,9 +74,9 @@ class Observed:
         return Observed(self.features.at(chosen), self.time_us[chosen])
 
 
-def place_of(machine: str, model: NcclModel, kind: str, fabric: str | None = None) -> CurvePlace:
-    """Of a curve of the model's ranks; `fabric` where its network devices do not say it."""
-    met = fabric or _fabric(model.machine)
+def place_of(machine: str, model: NcclModel, kind: str) -> CurvePlace:
+    """Of a curve of the model's ranks."""
+    met = _fabric(model.machine)
     if model.machines == 1:
         met = INSIDE if model.domain == 1 else "NVLink domain of several hosts"
     elif model.domain > 1:
@@ -114,7 +115,9 @@ def _generation(machine: NcclMachine) -> str:
 
 
 def _fabric(machine: NcclMachine) -> str:
-    """By the names of the network devices: InfiniBand and RoCE have the same."""
+    """As the machine's record says it; else by the names of the network devices: InfiniBand and RoCE have the same."""
+    if machine.source in MACHINES and (said := MACHINES[machine.source].fabric):
+        return said
     names = {net.name for net in machine.nets()}
     found = {kind for name in names for start, kind in _FABRICS.items() if name.startswith(start)}
     return found.pop() if len(found) == 1 and names else "another network"

@@ -1,6 +1,6 @@
 """The public tables that Hocket ships, each with its source (`tables.yaml`, and the CSV of its name in `tables/`)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,7 +10,6 @@ from hocket.base.strict_yaml import read_yaml
 from hocket.calibration.curve import MeasuredCurve, curves_of
 from hocket.calibration.readers.csv_table import read_csv
 from hocket.calibration.transfer.features import Observed, observed, place_of
-from hocket.calibration.transfer.nets import with_nets
 from hocket.nccl import NcclModel, read_settings
 from hocket.nccl.fitted import NCCL_NAMES
 from hocket.topology.machines.hosts import hosts_of
@@ -21,14 +20,11 @@ _FOLDER = Path(__file__).parent
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """`machine`: the preset that stands for it; `nic_gbits` of each network device, where they are others than the
-    preset's; `left_out`: why it tells nothing of other machines."""
+    """`machine`: the preset that stands for it; `left_out`: why it tells nothing of other machines."""
 
     name: str
     machine: str
     source: str
-    fabric: str | None = None
-    nic_gbits: int | None = None
     nccl: str | None = None
     variables: list[str] = []
     left_out: str | None = None
@@ -62,11 +58,9 @@ class PublicTable:
     def _observed(self, curve: MeasuredCurve) -> Observed:
         hosts = hosts_of(self.machine)
         hosts = hosts if hosts.ranks == curve.ranks else hosts.times(curve.ranks)
-        machine, gbits = hosts.machine, self.entry.nic_gbits
-        machine = with_nets(machine, lambda net: replace(net, speed=gbits * 1000)) if gbits else machine
         settings = read_settings(self.entry.variables)
-        model = NcclModel(machine, hosts.nodes, settings, domain=hosts.domain)
-        return observed(place_of(self.name, model, curve.kind, self.entry.fabric), model, curve)
+        model = NcclModel(hosts.machine, hosts.nodes, settings, domain=hosts.domain)
+        return observed(place_of(self.name, model, curve.kind), model, curve)
 
 
 @lru_cache(maxsize=1)

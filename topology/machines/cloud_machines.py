@@ -186,6 +186,7 @@ _GOOGLE = (
         source=f"{_GOOGLE_PAGE}: 1,600 Gbit/s for GPUs (1,800 with the front end)",
         example="a3-mega:nodes=2",
         cards="GPUDirect-TCPXO",
+        fabric="TCPXO",
         assumed="CPUs and PCI tree",
     ),
     replace(

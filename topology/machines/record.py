@@ -35,8 +35,9 @@ class MachineRecord(Entry):
     network plugin stripes over are one. `numa` CPUs `cpu` of `hardware.CPUS`, evenly `switches` PCI switches (0: the
     devices are at the CPU's own ports); `lane_speed` (100 Mbit/s) where it is not the GPU's own. `hosts` machines that
     share their NVSwitches are one; all other numbers but `gpus` and `nics` are of one host. `cards`: what the network
-    devices are, in words; `memory` tells GPUs from others of their kind, where these are accelerators apart.
-    `latency`: of the network devices, where NCCL is told one. `assumed`: which of these numbers no source says.
+    devices are, in words, `fabric` what joins them where their names (`ports`) do not say it; `memory` tells GPUs from
+    others of their kind, where these are accelerators apart. `latency`: of the network devices, where NCCL is told one.
+    `assumed`: which of these numbers no source says.
     """
 
     gpu: str
@@ -52,6 +53,7 @@ class MachineRecord(Entry):
     hosts: int = 1
     ports: str = "mlx5_"
     cards: str = ""
+    fabric: str = ""
     memory: str = ""
     latency: NicLatency | None = None
     assumed: str = ""
