@@ -6,6 +6,7 @@ from hocket.calibration.calibration import Calibration, calibrate
 from hocket.calibration.curve import MeasuredCurve, curves_of
 from hocket.calibration.disagreements import Disagreement, disagreements
 from hocket.calibration.fitting import CurveFit, fit_curve
+from hocket.calibration.impossible import refuse_impossible
 from hocket.calibration.levels import Estimate, LevelFit
 from hocket.calibration.machine import on_machines
 from hocket.calibration.measurement import Assumed, Measurement
@@ -49,5 +50,6 @@ __all__ = [
     "read_measurements",
     "read_nccl_calibration",
     "read_parameters",
+    "refuse_impossible",
     "save_parameters",
 ]

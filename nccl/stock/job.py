@@ -90,8 +90,8 @@ def sweep(
         if size >= unit
     )
     notes = tuple(
-        f"{kind}: {', '.join(map(format_bytes, small))} not run: less than an element ({type}) for each of"
-        f" {unit // TYPES[type]}"
+        f"{kind}: {', '.join(map(format_bytes, small))} not run: less than an element ({type})"
+        + " of each rank" * (kind in _SHARED)
         for kind, unit in units.items()
         if (small := [size for size in sizes if size < unit])
     )

@@ -11,7 +11,12 @@ from in_process import hocket
 from synthetic import SIZES, cluster
 
 from hocket.base.errors import ExitCode
+from hocket.calibration import Measurement, on_machines, refuse_impossible
 from hocket.calibration.readers.csv_table import COLUMNS
+from hocket.calibration.transfer import public_tables
+from hocket.topology import load
+from hocket.topology.machines.hosts import hosts_of
+from hocket.topology.spec import with_nvswitches
 
 
 @pytest.fixture
@@ -24,7 +29,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_from_tables_to_a_simulated_topology(table: Path, tmp_path: Path) -> None:
-    options = ["-t", "dgx-a100:nodes=2", "-o", "made.yaml", "--holdout", "sizes", "--report", "page.html"]
+    options = ["-t", "dgx-h100:nodes=2", "-o", "made.yaml", "--holdout", "sizes", "--report", "page.html"]
     command = [sys.executable, "-m", "hocket", "calibrate", table.name, *options]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == ExitCode.DONE, done.stderr
@@ -46,7 +51,7 @@ def test_from_tables_to_a_simulated_topology(table: Path, tmp_path: Path) -> Non
         (["--holdout", "ranks"], ExitCode.USAGE, "known: nodes, sizes"),
         (["--holdout", "nodes"], ExitCode.BAD_INPUT, "two other numbers of nodes"),
         (["-t", "dgx-a100"], ExitCode.BAD_INPUT, "two.txt:26: all_reduce on 16 ranks of 2 nodes, but dgx-a100"),
-        (["-t", "dgx-a100:nodes=2", "--by", "all_gather"], ExitCode.USAGE, "known: all_reduce"),
+        (["-t", "dgx-h100:nodes=2", "--by", "all_gather"], ExitCode.USAGE, "known: all_reduce"),
     ],
 )
 def test_usage_and_what_does_not_fit(table: Path, options: list[str], code: int, expected: str) -> None:
@@ -183,3 +188,54 @@ def test_a_plan_says_which_runs_help_and_they_do(tmp_path: Path) -> None:
 def test_plans_of_nothing(options: list[str], code: int, expected: str) -> None:
     done = hocket("calibrate", *options)
     assert done.returncode == code and expected in done.stderr
+
+
+def test_two_rows_make_a_calibration_that_simulations_take(tmp_path: Path) -> None:
+    table = _rows(tmp_path / "two.csv", 2, {8192: 60.0, 1 << 30: 4511.97})
+    done = hocket("calibrate", table, "-t", "dgx-h100:nodes=2", "-o", tmp_path / "cal.yaml")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "2 measurements of" in done.stdout
+        and "written is the calibration of the times that are predicted" in done.stdout
+    )
+    predicted = _times(done.stdout[done.stdout.index("by these rows") :], 16)
+    by = f"dgx-h100:nodes=2,calibration={tmp_path / 'cal.protocols.yaml'}"
+    for spec in (tmp_path / "cal.yaml", by):
+        for size, unit in (("8 KiB", 1.0), ("64 MiB", 1.0), ("1 GiB", 1e3)):
+            told = hocket("simulate", "all_reduce", "-s", size.replace(" ", ""), "-t", spec).stdout
+            time = float(re.search(r"^  time +([\d.]+) (?:us|ms)$", told, re.M)[1]) * unit
+            assert time == pytest.approx(predicted[size][0], rel=0.1) and "cal.protocols.yaml: it takes" in told
+    chosen = hocket("nccl", "choose", "-t", by, "-c", "all_reduce")
+    assert chosen.returncode == 0 and "  calibrated  " in chosen.stdout
+    # What was predicted is as unsure as its intervals: no rule is made of gains below that.
+    made = hocket("nccl", "tuner", "make", "-t", "dgx-h100:nodes=2", "--calibration", tmp_path / "cal.protocols.yaml",
+                  "--collective", "all_reduce", "-o", tmp_path / "t.csv")  # fmt: skip
+    assert float(re.search(r"noise ([\d.]+)%", made.stdout)[1]) > 5
+
+
+@pytest.mark.parametrize("spec", ["dgx-h100:nodes=2", "p5:nodes=2", "dgx-a100:nodes=2"])
+def test_rows_that_the_machine_cannot_have_are_refused(spec: str) -> None:
+    tables = Path(__file__).parents[2] / "calibration" / "transfer" / "tables"
+    done = hocket("calibrate", tables / "b200-vultr.csv", "-t", spec)
+    assert done.returncode == ExitCode.BAD_INPUT
+    assert re.search(
+        rf"b200-vultr.csv:\d+: .* times what the links of {spec} can carry; too fast are also .*b200-vultr.csv:\d+",
+        done.stderr,
+    )
+    assert "name those (--topology, --nodes)" in done.stderr
+
+
+def test_no_public_table_is_faster_than_the_machine_that_stands_for_it() -> None:
+    for table in public_tables():
+        for curve in table.curves():
+            hosts = hosts_of(table.machine)
+            nodes = 1 if hosts.ranks == curve.ranks else curve.ranks // hosts.ranks
+            spec = table.machine if ":" in table.machine else f"{table.machine}:nodes={nodes}"
+            topology = with_nvswitches(load(spec))
+            rows = [
+                Measurement(curve.kind, curve.ranks, nodes if nodes > 1 else curve.nodes, *row, False, table.name)
+                for row in zip(
+                    curve.size_bytes.tolist(), (curve.time_us * 1e6).round().astype(int).tolist(), strict=True
+                )
+            ]
+            refuse_impossible(on_machines(rows, topology), topology, spec)

@@ -54,14 +54,25 @@ def test_every_table_says_where_it_is_from_and_what_is_left_out_why() -> None:
     tables = public_tables()
     assert len({table.name for table in tables}) == len(tables) >= 19
     assert all(len(table.source) > 20 for table in tables)
-    assert [table.name for table in tables if table.left_out] == ["h100-ringforced"]
+    assert [table.name for table in tables if table.left_out] == ["b200-a4-high", "h100-ringforced"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a3-mega", "a3-ultra", "a4", "dgx-a100", "dgx-b200", "dgx-h100", "ndv4", "p4de", "p5"]
+)
+def test_nodes_by_their_own_names_reach_the_tables_of_them(name: str) -> None:
+    place = place_of("x", model(f"{name}:nodes=2"), "all_reduce")
+    assert read_prior().situation(place) == KIN
+    assert any(table.machine == name for table in public_tables()) and place.fabric != "another network"
 
 
 def test_generation_and_fabric_are_told_from_the_machine() -> None:
-    found = {spec: place_of("x", model(spec), "all_reduce") for spec in ("dgx-h100", "p5:nodes=2", "ndv4:nodes=2")}
+    specs = ("dgx-h100", "p5:nodes=2", "ndv4:nodes=2", "a3-mega:nodes=2")
+    found = {spec: place_of("x", model(spec), "all_reduce") for spec in specs}
     assert found["dgx-h100"].known_by == ("Hopper", INSIDE)
     assert found["p5:nodes=2"].known_by == ("Hopper", "EFA")
     assert found["ndv4:nodes=2"].known_by == ("Ampere", "InfiniBand or RoCE")
+    assert found["a3-mega:nodes=2"].known_by == ("Hopper", "TCPXO")
 
 
 def test_where_nothing_alike_was_measured_it_is_nccls_own_time() -> None:

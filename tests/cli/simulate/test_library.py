@@ -266,3 +266,13 @@ def test_a_calibration_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     done = hocket("all_reduce", "-t", f"{TWO},calibration={path}", "-s", "1MiB")
     assert done.returncode == 3
     assert f"{path}:1: expected format hocket.calibration, version 1 to 3" in done.stderr
+
+
+def test_a_release_that_another_stands_for_is_said_and_one_that_is_none_is_a_wrong_request() -> None:
+    asked = ("all_reduce", "-t", TWO, "-s", "1MiB", "--nccl-version")
+    assert "assumed: NCCL 2.32 is not public in source: taken for 2.31" in out(*asked, "2.32")
+    assert "not public" not in out(*asked, "2.30.7")
+    refused = hocket(*asked, "9.9")
+    choice = in_process.hocket("nccl", "choose", "-t", TWO, "-c", "all_reduce", "--nccl-version", "9.9")
+    assert refused.returncode == choice.returncode == 2
+    assert "--nccl-version 9.9: NCCL 9.9 is not modelled" in refused.stderr and "is not modelled" in choice.stderr

@@ -77,6 +77,10 @@ def test_a_sweep_gives_each_rank_whole_elements() -> None:
         ("all_gather", 96),
         ("all_gather", 992),
     ]
+    assert job.notes == (
+        "all_reduce: 1 B not run: less than an element (bfloat16)",
+        "all_gather: 1 B, 8 B not run: less than an element (bfloat16) of each rank",
+    )
     assert job.text().splitlines()[:4] == [
         "hosts 8 8",
         "limit_s 120",

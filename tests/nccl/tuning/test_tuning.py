@@ -201,3 +201,15 @@ def test_gains_below_the_noise_of_a_fit_are_no_rule() -> None:
     assert noisy.chosen == (None,) * 10 and (noisy.noise_ppm, noisy.margin_ppm) == (40_000, 120_000)
     (quiet,) = find_winners([*own, *other], 30_000, {("AllReduce", 2, 16): 30_000})
     assert quiet.chosen == (SIMPLE,) * 10
+
+
+def test_a_rule_ends_where_its_gain_is_below_the_noise() -> None:
+    """A switch costs a margin, so that the quickest way through goes over sizes that gain nothing: not a rule there."""
+    sizes = [1 << power for power in range(10, 20)]
+    took = [1000, 999, 800, 800, 990, 800, 800, 1000, 980, 1000]
+    own = [Timing("AllReduce", 16, 2, size, False, 1000, LL, True, "fit") for size in sizes]
+    other = [
+        Timing("AllReduce", 16, 2, *row, SIMPLE, False, "fit") for row in zip(sizes, [False] * 10, took, strict=True)
+    ]
+    (winners,) = find_winners([*own, *other], 30_000, {("AllReduce", 2, 16): 30_000})
+    assert winners.chosen == (None, None, SIMPLE, SIMPLE, None, SIMPLE, SIMPLE, None, None, None)

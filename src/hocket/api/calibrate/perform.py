@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hocket.api.calibrate.request import CalibrationRequest
 from hocket.api.calibrate.result import CalibrationResult
-from hocket.api.calibrate.transferred import Transferred, transferred
+from hocket.api.calibrate.transferred import PredictedCurve, Transferred, transferred
 from hocket.api.progress import Progress
 from hocket.api.provenance import comment, write_page
 from hocket.base.errors import FormatError, HocketError, RequestError
@@ -30,6 +30,7 @@ from hocket.calibration import (
     on_machines,
     predictor,
     read_measurements,
+    refuse_impossible,
     save_parameters,
 )
 from hocket.calibration.fitting import LEAST_SIZES
@@ -38,9 +39,11 @@ from hocket.calibration.validation import freely
 from hocket.nccl import Settings, read_settings
 from hocket.nccl.measured_on import MeasuredOn
 from hocket.nccl.programs.spec import settings_on
+from hocket.nccl.releases import NEWEST, Release
 from hocket.report.calibration_page import calibration_page
 from hocket.topology import Topology, load, save
 from hocket.topology.machines.hosts import hosts_of
+from hocket.topology.spec import with_nvswitches
 
 __all__ = ["perform"]
 
@@ -50,11 +53,20 @@ def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResul
     _check(request)
     machine = load(request.topology) if request.topology else None
     measurements, notes = _measurements(request, machine) if request.files else ((), [])
+    count = len(measurements)
+    _refuse_impossible(request, measurements, machine)
     settings = _settings(request, measurements)
     others = transferred(request.topology, measurements, settings, request.predict_nodes, plan=request.plan)
+    whole = _whole(request, measurements, others)
+    if whole:
+        notes.append("note: too few sizes to fit: written is the calibration of the times that are predicted below")
+        measurements = tuple(each for curve in whole for each in curve.measurements())
     calibration = _fitted(request, measurements, machine, others)
-    releases = _releases(request, measurements, settings) if request.nccl else None
+    of_nodes = request.nccl or (request.topology if whole else None)
+    releases = _releases(request, of_nodes, measurements, settings, NEWEST if whole else None) if of_nodes else None
     of_nccl = _of_nccl(request, calibration, releases, measurements) if releases else None
+    if of_nccl and whole:
+        of_nccl = _as_unsure(of_nccl, whole)
     predict = predictor(of_nccl, releases) if of_nccl and releases else freely
     result = CalibrationResult(
         request,
@@ -62,7 +74,7 @@ def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResul
         of_nccl,
         hold_out(curves_of(measurements), request.holdout, predict) if request.holdout else (),
         disagreements(calibration, machine, measurements) if machine and calibration.fits else (),
-        len(measurements),
+        count,
         notes,
         others,
     )
@@ -113,6 +125,38 @@ def _measurements(request: CalibrationRequest, machine: Topology | None) -> tupl
     return measurements, [joined]
 
 
+def _refuse_impossible(
+    request: CalibrationRequest, measurements: tuple[Measurement, ...], machine: Topology | None
+) -> None:
+    """Raises FormatError for rows that the machines by name cannot have; of others, and of those that were calibrated
+    before, what is too fast is a disagreement."""
+    if machine is None or not machine.cluster:
+        return
+    try:
+        fitted = hosts_of(str(request.topology)).calibration is not None
+    except HocketError:  # machines of several kinds
+        return
+    if not fitted:
+        refuse_impossible(measurements, with_nvswitches(machine), str(request.topology))
+
+
+def _whole(
+    request: CalibrationRequest, measurements: tuple[Measurement, ...], others: Transferred | None
+) -> tuple[PredictedCurve, ...]:
+    """The predicted curves that stand for those that are too short, where a calibration is to be written."""
+    if others is None or request.output is None or request.holdout:
+        return ()
+    short = all(len(curve.sizes) < LEAST_SIZES for curve in curves_of(measurements))
+    return others.whole if short else ()
+
+
+def _as_unsure(of_nccl: NcclCalibration, whole: tuple[PredictedCurve, ...]) -> NcclCalibration:
+    """With the noise that predicted times have, so that nobody takes less than that for a gain."""
+    noise = {(curve.kind, curve.ranks, curve.nodes): curve.noise for curve in whole}
+    fits = (replace(fit, noise=max(fit.noise, noise[fit.kind, fit.ranks, fit.nodes])) for fit in of_nccl.fits)
+    return replace(of_nccl, fits=tuple(fits))
+
+
 def _settings(request: CalibrationRequest, measurements: tuple[Measurement, ...]) -> Settings:
     """Those that are asked for and those that the outputs show. Raises RequestError for what NCCL does not know."""
     try:
@@ -122,11 +166,19 @@ def _settings(request: CalibrationRequest, measurements: tuple[Measurement, ...]
     return read_settings(measured_settings(measurements, list(request.settings)))
 
 
-def _releases(request: CalibrationRequest, measurements: tuple[Measurement, ...], settings: Settings) -> Releases:
-    hosts = hosts_of(str(request.nccl))
+def _releases(
+    request: CalibrationRequest,
+    nodes: str,
+    measurements: tuple[Measurement, ...],
+    settings: Settings,
+    release: Release | None,
+) -> Releases:
+    """NCCL on such `nodes`: the `release` by which times were predicted, else those that may have run."""
+    hosts = hosts_of(nodes)
     if hosts.nvls is False:
         settings = read_settings(settings_on(hosts, measured_settings(measurements, list(request.settings))))
-    return Releases(hosts.machine, settings, measured_releases(measurements), hosts.domain)
+    candidates = (release,) if release else measured_releases(measurements)
+    return Releases(hosts.machine, settings, candidates, hosts.domain)
 
 
 def _of_nccl(
@@ -134,7 +186,7 @@ def _of_nccl(
 ) -> NcclCalibration:
     """What was fitted of NCCL, and where that was measured."""
     versions = [each.run.version for each in measurements if each.run and each.run.version]
-    hosts = hosts_of(str(request.nccl))
+    hosts = hosts_of(str(request.nccl or request.topology))
     variables = settings_on(hosts, measured_settings(measurements, list(request.settings)))
     measured_on = MeasuredOn.of(releases.machine, variables, versions[0] if versions else "")
     return replace(calibrate_nccl(calibration.fits, releases), measured_on=measured_on)
@@ -156,7 +208,7 @@ def _calibrated(result: CalibrationResult, machine: Topology, of_nccl: NcclCalib
 def _is_of_same(request: CalibrationRequest, machine: Topology) -> bool:
     """Whether NCCL was fitted on the machines that the topology names."""
     try:
-        own, fitted = hosts_of(str(request.topology)), hosts_of(str(request.nccl))
+        own, fitted = hosts_of(str(request.topology)), hosts_of(str(request.nccl or request.topology))
     except HocketError:  # the topology names none, or several kinds
         return False
     return replace(own.machine, source="") == replace(fitted.machine, source="") and own.ranks == machine.num_ranks

@@ -29,11 +29,13 @@ from hocket.nccl.fitted import NCCL_NAMES
 from hocket.nccl.libraries import library_of
 from hocket.topology.machines.hosts import Hosts, hosts_of
 
-__all__ = ["Transferred", "transferred"]
+__all__ = ["PredictedCurve", "Transferred", "transferred"]
 
 _SIZES = np.array([8 << 10, 256 << 10, 4 << 20, 64 << 20, 1 << 30, 8 << 30], np.int64)
 _MEASURABLE = np.array([8, 8 << 10, 256 << 10, 2 << 20, 16 << 20, 128 << 20, 1 << 30], np.int64)
+_WRITTEN = np.array([1 << power for power in range(3, 35)], np.int64)
 _RUNS = 4
+_PS = 10**6  # of a us
 
 
 @dataclass(frozen=True)
@@ -47,16 +49,28 @@ class PredictedCurve:
     sizes: NDArray[np.int64]
     times: PredictedTimes
 
+    @property
+    def noise(self) -> float:
+        """The spread of its times in the median (logarithms)."""
+        return float(np.median(self.times.spread))
+
+    def measurements(self) -> Iterator[Measurement]:
+        """As if it had been measured."""
+        for size, time_us in zip(self.sizes.tolist(), self.times.time_us.tolist(), strict=True):
+            yield Measurement(self.kind, self.ranks, self.nodes, size, round(time_us * _PS), False, "predicted")
+
 
 @dataclass(frozen=True, eq=False)
 class Transferred:
-    """What is predicted; rows that fit to nothing (place, factor); runs that would help, and the spread before them."""
+    """What is predicted; rows that fit to nothing (place, factor); runs that would help, and the spread before them;
+    of the nodes of the topology and fewer `whole` curves, from 8 B to 16 GiB, for a calibration."""
 
     situation: str
     curves: tuple[PredictedCurve, ...]
     disturbed: tuple[tuple[str, float], ...]
     spread: float = 0.0
     runs: tuple[RunToMake, ...] = ()
+    whole: tuple[PredictedCurve, ...] = ()
 
     def lines(self) -> Iterator[str]:
         yield ""
@@ -106,24 +120,23 @@ def transferred(
     kinds = dict.fromkeys(curve.kind for curve in curves) or {"all_reduce": None}
     counts = sorted({hosts.nodes, *nodes, *(cluster.nodes(curve) for curve in curves)})
     places = [(kind, count) for kind in kinds for count in counts]
-    asked = [cluster.features(kind, count, _SIZES) for kind, count in places]
-    found = tuple(
-        PredictedCurve(
-            kind,
-            cluster.model(count).ranks,
-            count,
-            fit.curve_at(features.place) is not None,
-            _SIZES,
-            prior.predict(features, fit if known else None),
-        )
-        for (kind, count), features in zip(places, asked, strict=True)
-    )
-    situation = "adapted to the nodes" if known else prior.situation(asked[0].place)
+
+    def predicted(kind: str, count: int, sizes: NDArray[np.int64]) -> PredictedCurve:
+        features = cluster.features(kind, count, sizes)
+        times = prior.predict(features, fit if known else None)
+        measured = fit.curve_at(features.place) is not None
+        return PredictedCurve(kind, cluster.model(count).ranks, count, measured, sizes, times)
+
+    found = tuple(predicted(*place, _SIZES) for place in places)
+    written = [place for place in places if known and place[1] <= hosts.nodes and hosts.domain == 1]
+    whole = tuple(predicted(*place, _WRITTEN) for place in written)
+    first = cluster.features(*places[0], _SIZES).place
+    situation = "adapted to the nodes" if known else prior.situation(first)
     spread, runs = 0.0, tuple[RunToMake, ...]()
     if plan:
         spread, best = plan_runs(fit, [cluster.features(kind, count, _MEASURABLE) for kind, count in places], _RUNS)
         runs = tuple(best)
-    return Transferred(situation, found, tuple(_disturbed(fit, curves)), spread, runs)
+    return Transferred(situation, found, tuple(_disturbed(fit, curves)), spread, runs, whole)
 
 
 class _Cluster:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hocket.api.simulate.library import (
+    MEASURED,
     StockMachine,
+    WhoseTimes,
     asks_for_library,
     asks_of_links,
     assumed_of_curves,
@@ -14,7 +16,7 @@ from hocket.api.simulate.library import (
 )
 from hocket.api.simulate.options import sizes_of
 from hocket.api.simulate.question import Question
-from hocket.api.simulate.rccl import RcclTime, rccl_time
+from hocket.api.simulate.rccl import rccl_time
 from hocket.api.simulate.result import CurvesResult, SimulationResult
 from hocket.base.collectives import kind_called
 from hocket.base.errors import HocketError, RequestError, SimulationError
@@ -27,10 +29,12 @@ from hocket.simulator.algorithm_choice import AUTO, LIBRARY
 
 with late_imports(__name__):
     from hocket.api.alike import MeasuredAlike, measured_alike
+    from hocket.nccl.fitted import NCCL_NAMES
     from hocket.simulator.curves import SimulatedCurve, curve_of_predictions
 
 __all__ = ["simulate"]
 
+_PS = 10**6  # of a us
 _NATIVE = "the native algorithm that is fastest on its links (auto)"
 
 
@@ -49,6 +53,8 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
         for spec in request.topology
         for name in names or [LIBRARY if machines[spec].nccl else AUTO]
     ]
+    if request.times and not any(is_of_library(each.name) and each.machine.nccl for each in contenders):
+        raise RequestError(f"--times {request.times} is of collectives that NCCL runs, and it runs none here: drop it")
     sizes = sizes_of(request.size)
     if len(sizes) == 1 and len(names) <= 1:
         return SimulationResult(request, [each.beside_measured(each.predict(sizes[0])) for each in contenders])
@@ -80,10 +86,9 @@ class _Contender:
         # Native algorithms are judged on the network as the spec has it.
         topology = self.machine.topology if ours else question.topology(self.spec)
         collective = Collective(Kind(request.what), topology.num_ranks, size, request.chunks, request.root or 0)
-        told = self._told(collective)
+        told = self._by_measurements(max(size, 1)) if self._takes_measured else self._told(collective)
         if told is not None:
-            said = simulate_expected(collective, topology, told.algorithm, told.time_ps, question.fidelity)
-            return self.machine.said(said)
+            return self.machine.said(simulate_expected(collective, topology, *told, question.fidelity))
         found = simulate_collective(
             collective,
             topology,
@@ -96,15 +101,39 @@ class _Contender:
         )
         return self.machine.said(found) if ours or not self.machine.nccl else found
 
-    def _told(self, collective: Collective) -> RcclTime | None:
-        """The time that RCCL's model says, where that is what is asked for."""
+    def _told(self, collective: Collective) -> tuple[str, int] | None:
+        """The algorithm and time (ps) that RCCL's model says, where that is what is asked for."""
         said, model = self.question.request.disturbances, self.machine.rccl
         if model is None or said.late or said.traffic or asks_of_links(self.question.request, self.machine, self.spec):
             return None
-        return rccl_time(model, collective.kind, collective.size_bytes)
+        found = rccl_time(model, collective.kind, collective.size_bytes)
+        return (found.algorithm, found.time_ps) if found else None
+
+    @property
+    def _takes_measured(self) -> bool:
+        return self.question.request.times == WhoseTimes.MEASURED and is_of_library(self.name)
+
+    def _by_measurements(self, size: int) -> tuple[str, int]:
+        """What NCCL takes, and how long (ps) by public tables of nodes like these. Raises RequestError where they do
+        not tell it."""
+        request, nccl = self.question.request, self.machine.nccl
+        other = next((name for name in ("late", "traffic") if getattr(request.disturbances, name)), None)
+        if other or self.name not in (LIBRARY, MODEL) or asks_of_links(request, self.machine, self.spec):
+            what = f"--{other}" if other else "what is asked of algorithms and links"
+            raise RequestError(f"--times measured is of what NCCL itself does on sound machines: drop it, or {what}")
+        if nccl is not None and nccl.measured is not None:
+            raise RequestError(f"--times measured: {self.spec} has a calibration of its own, which tells more: drop it")
+        found = self._alike([size])
+        if nccl is None or found is None or not found.known:
+            raise RequestError(
+                f"--times measured: of {request.what} no nodes like {self.spec} were measured (docs/transfer.md): take"
+                " --times nccl, or rows of your own (hocket calibrate -o FILE)"
+            )
+        chosen = nccl.choose(NCCL_NAMES[request.what], [size]).name(0)
+        return f"{MEASURED} {chosen}", round(float(found.time_us[0]) * _PS)
 
     def beside_measured(self, prediction: Prediction) -> Prediction:
-        """With a note of what nodes like these took, where the time is that of NCCL's model."""
+        """With a note of what nodes like these took, where the time is that of NCCL's model or theirs."""
         names = [call.algorithm for call in prediction.collectives]
         found = self._alike([prediction.collectives[0].size_bytes]) if self._is_own_choice(names) else None
         return replace(prediction, notes=(*prediction.notes, found.sentence())) if found else prediction
@@ -117,7 +146,7 @@ class _Contender:
 
     def _is_own_choice(self, names: list[str]) -> bool:
         own = self.name in (LIBRARY, MODEL)
-        return own and len(names) == 1 and names[0].startswith("NCCL's model ")
+        return own and len(names) == 1 and names[0].startswith(("NCCL's model ", f"{MEASURED} "))
 
     def _alike(self, sizes: list[int]) -> MeasuredAlike | None:
         nccl = self.machine.nccl

@@ -22,18 +22,21 @@ from hocket.topology import Topology, load
 from hocket.topology.spec import is_graph, with_nvswitches
 
 with late_imports(__name__):
+    from hocket.api.nccl.naming import release_named
     from hocket.nccl import NcclModel
     from hocket.nccl.libraries import LIBRARIES, library_of
     from hocket.nccl.programs.spec import model_of
     from hocket.nccl.rccl import RcclModel
-    from hocket.nccl.releases import NEWEST, release_of
+    from hocket.nccl.releases import NEWEST
     from hocket.simulator.curves import SimulatedCurve
     from hocket.topology.machines.hosts import Hosts, hosts_of
     from hocket.topology.machines.integrated_machines import INTEGRATED
 
 __all__ = [
+    "MEASURED",
     "CollectiveLibrary",
     "StockMachine",
+    "WhoseTimes",
     "asks_for_library",
     "asks_of_links",
     "assumed_of_curves",
@@ -41,6 +44,8 @@ __all__ = [
     "stock_machine",
 ]
 
+MEASURED = "as measured"
+"""Before the name of an algorithm that takes the time of public measurements."""
 _NVLS = "nvls=1"
 _OF_NCCL = ("nccl_machine", "nccl_set", "nccl_version")
 _OF_LINKS = re.compile("[:,](link|latency|oversubscription)=[^,]*")
@@ -56,6 +61,13 @@ class CollectiveLibrary(StrEnum):
     NONE = "none"
 
 
+class WhoseTimes(StrEnum):
+    """What `--times` may say."""
+
+    NCCL = "nccl"
+    MEASURED = "measured"
+
+
 @dataclass(frozen=True)
 class StockMachine:
     """A topology with the library that runs there: NCCL, or none (None), or RCCL. `assumed` says so in sentences."""
@@ -69,7 +81,7 @@ class StockMachine:
     def said(self, prediction: Prediction) -> Prediction:
         """The prediction, with what is assumed of the machine; of a single collective the library's choice too."""
         names = [call.algorithm for call in prediction.collectives] if self.nccl else []
-        words = ["NCCL's model ", "NCCL "]
+        words = ["NCCL's model ", "NCCL ", f"{MEASURED} "]
         chosen = [name.removeprefix(word) for name in names for word in words if name.startswith(word)]
         choice = f": it takes {chosen[0]}" if len(names) == 1 and chosen else ""
         machine = [each + choice * (at == 0) for at, each in enumerate(self.assumed)]
@@ -138,7 +150,8 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str, alp
     """The topology that `spec` names, with its library where it `runs`; `native` says what runs where there is none,
     `alpha_beta` what stands in for one that is not modelled.
 
-    Raises FormatError or TopologyError where the library is insisted on and not known there.
+    Raises FormatError or TopologyError where the library is insisted on and not known there, RequestError for a version
+    that is none.
     """
     request = question.request
     if not runs:
@@ -154,15 +167,16 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str, alp
     if not insists and hosts is not None and library_of(hosts) is LIBRARIES["rccl"]:
         return _of_rccl(plain, hosts, alpha_beta)
     by = _calibration(spec) if own is None else None
+    release = release_named(request.nccl.nccl_version)
     try:
-        nccl = model_of(spec, plain.num_ranks, own, request.nccl.nccl_set, release_of(request.nccl.nccl_version))
+        nccl = model_of(spec, plain.num_ranks, own, request.nccl.nccl_set, release)
     except HocketError as error:
         if insists or by:
             raise
         return StockMachine(plain, None, (f"no library ({error}): {native}",))
     topology = _computing(question, spec)
     described = _described(nccl, topology) + (f", calibrated by {by}" if by else "")
-    notes = (note for note in nccl.machine.notes if note not in topology.notes)
+    notes = (note for note in (*release.notes(), *nccl.machine.notes) if note not in topology.notes)
     return StockMachine(topology, nccl, (described, *notes))
 
 

@@ -43,6 +43,7 @@ def _names(*parts: str) -> set[str]:
 _ANY = {"what"} | _names("fidelity", "outputs")
 _PROGRAM = _ANY | _names("disturbances") | {"topology", "size", "root", "runtime"}
 _COLLECTIVE = _ANY | _names("nccl", "disturbances") | {"topology", "size", "algorithm", "library", "chunks", "root"}
+_COLLECTIVE |= {"times"}
 _SENDRECV = _ANY | _names("nccl") | {"topology", "size", "library", "degrade"}
 _TRACES = _ANY | _names("nccl", "job") | {"topology", "algorithm", "library", "chunks", "degrade"}
 _NAME = re.compile("[A-Za-z_]+")

@@ -136,6 +136,7 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
         "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology dgx-h100:nodes=2",
         "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology dgx-h100:nodes=2 --algorithm ring --algorithm auto",
         "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology nccl:machine.xml,nodes=2 --algorithm nccl",
+        "hocket simulate all_reduce --size 64MiB --topology a3-mega:nodes=2 --times measured",
         "hocket simulate all_reduce -s 64MiB -t ring:8,bandwidth=50GB/s,latency=500ns --algorithm ring",
         "hocket simulate traces/all_reduce --compat astra-sim --network network.yml --system system.json --json -",
     )
@@ -171,6 +172,14 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
             "Whose collectives run: nccl, the default where --topology names NVIDIA's nodes; none: those"
             " of the pure network.",
             choices="hocket.api.simulate.library:CollectiveLibrary",
+        ),
+    ] = None
+    times: Annotated[
+        str | None,
+        option(
+            "Of a collective that NCCL runs: nccl, those of its model (default); measured, those that public tables of"
+            " nodes like these tell, with 90 % intervals.",
+            choices="hocket.api.simulate.library:WhoseTimes",
         ),
     ] = None
     nccl: NcclOptions = NcclOptions()
