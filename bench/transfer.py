@@ -113,7 +113,7 @@ def main(write: bool) -> None:
         own = [curve for curve in curves if curve.features.place.machine == machine]
         for task, hold in TASKS.items():
             found[task] += hold(own, prior)
-    console = Console(width=150, highlight=False)
+    console = Console(width=170, highlight=False)
     console.print("median / 90th percentile above 1 MiB; up to 1 MiB, in %", summary(found), by_machine(found))
 
 
@@ -129,17 +129,17 @@ def summary(found: dict[str, list[Held]]) -> Table:
 
 
 def by_machine(found: dict[str, list[Held]]) -> Table:
-    """The machines left out, and with two rows known."""
-    table = Table("machine", "situation", "left out", "holds", "NCCL", "two rows known", "holds", "scaled")
+    """The machines left out, with two rows known, and with all but one of their node counts."""
+    table = Table("machine", "situation", "left out", "holds", "NCCL", "two rows known", "holds", "scaled", "nodes")
     for machine in dict.fromkeys(each.rows.features.place.machine for each in found["machines left out"]):
-        out, two = (
+        out, two, nodes = (
             [each for each in found[task] if each.rows.features.place.machine == machine]
-            for task in ("machines left out", "two rows known (8 KiB, 1 GiB)")
+            for task in ("machines left out", "two rows known (8 KiB, 1 GiB)", "node counts left out")
         )
         situation = " and ".join(dict.fromkeys(each.situation for each in out))
         predicted, holds, nccl, _ = cells(out)
         known, known_holds, _, by_scale = cells(two) if two else ("-",) * 4
-        table.add_row(machine, situation, predicted, holds, nccl, known, known_holds, by_scale)
+        table.add_row(machine, situation, predicted, holds, nccl, known, known_holds, by_scale, cells(nodes)[0])
     return table
 
 

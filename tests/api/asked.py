@@ -88,7 +88,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "generate network": [{"what": "resnet50", "ranks": 4, "output": "out", "table": "layers.csv"}],
     "generate llm": [{"model": "llama3-8b", "dp": 2, "global_batch": 2, "output": "out"}],
     "extrapolate": [{"traces": "traces", "ranks": 8, "output": "out"}],
-    "calibrate": [{"files": "two.txt", "topology": "dgx-a100:nodes=2", "output": "made.yaml", "report": "made.html"}],
+    "calibrate": [{"files": "two.txt", "topology": "dgx-h100:nodes=2", "output": "made.yaml", "report": "made.html"}],
     "nccl choose": [{"topology": "dgx-h100", "collective": "all_reduce", "most": "1MiB", "csv": "made.csv"}],
     "nccl program": [{"topology": "dgx-h100", "size": "1MiB", "algorithm": "ring/simple/2", "output": "made.xml"}],
     "nccl log": [{"path": "rank0.log"}],
