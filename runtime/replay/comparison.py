@@ -12,24 +12,13 @@ from hocket.runtime.replay.measured import Measured
 from hocket.runtime.replay.plan import ReplayPlan
 from hocket.simulator import Prediction
 from hocket.simulator.intervals import covered_ps
+from hocket.simulator.recorded_times import NodeTimes, recorded_times, transfer_times
 from hocket.simulator.workload import NodeKind, Workload
 
-__all__ = ["OperationTimes", "RankTimes", "ReplayComparison", "Times", "compare"]
+__all__ = ["OperationTimes", "RankTimes", "ReplayComparison", "compare"]
 
 _BUSY = (NodeKind.COMPUTE, NodeKind.MEMORY)
 _Column = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Times:
-    """When each node of the workload began and ended (int64 ps, -1 where that is not known), from one source."""
-
-    start_ps: _Column
-    finish_ps: _Column
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        return (self.start_ps >= 0) & (self.finish_ps >= 0)
 
 
 @dataclass(frozen=True)
@@ -94,10 +83,11 @@ def compare(traces: TraceSet, plan: ReplayPlan, measured: Measured, prediction: 
     """The replay of these traces beside what they recorded, where they did, and a prediction of them."""
     workload = plan.workload
     replayed = [
-        Times(start * 1000, finish * 1000) for start, finish in zip(measured.start_ns, measured.finish_ns, strict=True)
+        NodeTimes(start * 1000, finish * 1000)
+        for start, finish in zip(measured.start_ns, measured.finish_ns, strict=True)
     ]
-    recorded = _recorded(traces, workload)
-    predicted = Times(prediction.node_start_ps, prediction.node_finish_ps) if prediction else None
+    recorded = recorded_times(traces, workload)
+    predicted = NodeTimes(prediction.node_start_ps, prediction.node_finish_ps) if prediction else None
     exposed = np.array([_exposed(workload, times) for times in replayed])
     ends = np.array([_per_rank(workload, times)[1] for times in replayed])
     last, delay = _lateness(workload, replayed)
@@ -129,27 +119,12 @@ def compare(traces: TraceSet, plan: ReplayPlan, measured: Measured, prediction: 
     )
 
 
-def _recorded(traces: TraceSet, workload: Workload) -> Times | None:
-    """What the traces tell; nothing where no communication has a duration: nobody ran them."""
-    columns = []
-    for name in ("start_us", "duration_ns"):
-        parts = [getattr(trace, name)[np.argsort(trace.id, kind="stable")].astype(np.int64) for trace in traces.traces]
-        columns.append(np.concatenate(parts))
-    start, duration = columns[0] * 10**6, columns[1] * 1000
-    communicates = np.isin(workload.kind, (NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE))
-    if not duration[communicates].any():
-        return None
-    start -= start.min()
-    finish = np.where(communicates & (duration == 0), -1, start + duration)
-    return Times(start, finish)
-
-
-def _span(times: Times) -> int:
+def _span(times: NodeTimes) -> int:
     known = times.known
     return int(times.finish_ps[known].max() - times.start_ps[known].min()) if known.any() else 0
 
 
-def _per_rank(workload: Workload, times: Times) -> tuple[_Column, _Column]:
+def _per_rank(workload: Workload, times: NodeTimes) -> tuple[_Column, _Column]:
     """Of each rank the start of its first node, and the time from there to its last end."""
     first, last = np.full(workload.num_ranks, 2**62), np.zeros(workload.num_ranks, np.int64)
     known = times.known
@@ -158,7 +133,7 @@ def _per_rank(workload: Workload, times: Times) -> tuple[_Column, _Column]:
     return first, np.maximum(last - first, 0)
 
 
-def _exposed(workload: Workload, times: Times) -> _Column:
+def _exposed(workload: Workload, times: NodeTimes) -> _Column:
     """The part of each rank's time in which it does not compute."""
     busy = np.isin(workload.kind, _BUSY) & times.known
     computed = covered_ps(workload.rank[busy], times.start_ps[busy], times.finish_ps[busy], workload.num_ranks)
@@ -166,27 +141,16 @@ def _exposed(workload: Workload, times: Times) -> _Column:
     return exposed
 
 
-def _transfers(number: _Column, start: _Column, finish: _Column, count: int) -> _Column:
-    """Of each of `count` operations that some nodes take part in: the time from the last start to the last finish, -1
-    where a node's is not known."""
-    last_start, last_finish = np.full(count, -1), np.full(count, -1)
-    np.maximum.at(last_start, number, start)
-    np.maximum.at(last_finish, number, finish)
-    unknown = np.zeros(count, np.bool_)
-    unknown[number[(start < 0) | (finish < 0)]] = True
-    return np.where(unknown, -1, np.maximum(last_finish - last_start, 0))
-
-
 def _operations(
-    workload: Workload, replayed: list[Times], recorded: Times | None, predicted: Times | None
+    workload: Workload, replayed: list[NodeTimes], recorded: NodeTimes | None, predicted: NodeTimes | None
 ) -> Iterator[OperationTimes]:
     collective = np.flatnonzero(workload.kind == NodeKind.COLLECTIVE)
     message = np.flatnonzero(np.isin(workload.kind, (NodeKind.SEND, NodeKind.RECEIVE)))
 
-    def means(rows: _Column, count: int, times: Times | None) -> _Column:
+    def means(rows: _Column, count: int, times: NodeTimes | None) -> _Column:
         if times is None:
             return np.full(count, -1)
-        return _transfers(workload.operand[rows], times.start_ps[rows], times.finish_ps[rows], count)
+        return transfer_times(workload.operand[rows], times.start_ps[rows], times.finish_ps[rows], count)
 
     for rows, keys in ((collective, _collective_keys(workload)), (message, _message_keys(workload))):
         measured = np.array([means(rows, len(keys), times) for times in replayed])
@@ -240,7 +204,7 @@ def _message_keys(workload: Workload) -> list[tuple[str, str, tuple[int, ...], i
     ]
 
 
-def _lateness(workload: Workload, replayed: list[Times]) -> tuple[_Column, _Column]:
+def _lateness(workload: Workload, replayed: list[NodeTimes]) -> tuple[_Column, _Column]:
     """Of each rank: how often it came last to a collective, and by how much, in ps, over all iterations."""
     last, delay = np.zeros(workload.num_ranks, np.int64), np.zeros(workload.num_ranks, np.int64)
     rows = np.flatnonzero(workload.kind == NodeKind.COLLECTIVE)

@@ -6,6 +6,7 @@ with late_imports(__name__):
     from hocket.simulator.analysis.collectives import bandwidths, collective_table, group_table, sort_table
     from hocket.simulator.analysis.columns import Columns
     from hocket.simulator.analysis.comparison import Change, PredictionComparison, compare
+    from hocket.simulator.analysis.corrected import corrected_by
     from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
     from hocket.simulator.analysis.job_facts import JobFacts, job_facts
     from hocket.simulator.analysis.json_form import prediction_json, write_prediction
@@ -18,27 +19,42 @@ with late_imports(__name__):
     from hocket.simulator.analysis.steps import step_table
     from hocket.simulator.analysis.stored import StoredPrediction, read_prediction
     from hocket.simulator.analysis.tables import require_parquet, tables, write_csv, write_parquet, write_tables
+    from hocket.simulator.analysis.validation import (
+        Calls,
+        CollectiveErrors,
+        StepErrors,
+        Validation,
+        calls_of,
+        steps_of,
+        validation,
+    )
     from hocket.simulator.analysis.waits import Waits, caused_waits, waits
 
 __all__ = [
     "Activity",
     "AlphaBeta",
+    "Calls",
     "Change",
+    "CollectiveErrors",
     "Columns",
     "CriticalPath",
     "JobFacts",
     "PredictionComparison",
+    "StepErrors",
     "StepPart",
     "StepShares",
     "StepSummary",
     "StoredPrediction",
+    "Validation",
     "Waits",
     "WhatIf",
     "alpha_beta",
     "bandwidths",
+    "calls_of",
     "caused_waits",
     "collective_table",
     "compare",
+    "corrected_by",
     "critical_path",
     "crossovers",
     "group_table",
@@ -54,7 +70,9 @@ __all__ = [
     "sort_table",
     "step_shares",
     "step_table",
+    "steps_of",
     "tables",
+    "validation",
     "waits",
     "write_csv",
     "write_parquet",

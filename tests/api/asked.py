@@ -42,6 +42,12 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"traces": "traces", "topology": "dgx-h100:gpus=4", "tokens": 4096, "json": "made.json", "report": "made.html"},
         {"traces": "traces", "topology": RING, "what_if": False},
     ],
+    "validate": [
+        {
+            **{"traces": "traces", "topology": "ring:4,bandwidth=1GB/s,latency=100us", "fit": "first-half"},
+            **{"json": "made.json", "report": "made.html"},
+        }
+    ],
     "sweep": [{"file": "sweep.yaml", "output": "swept"}],
     "synthesize": [
         {

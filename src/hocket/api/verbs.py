@@ -66,6 +66,7 @@ _VERBS = (
     Verb("topology check", "topology:TopologyCheck", "Say whether a topology is right, or what is wrong."),
     Verb("simulate", "simulate:Simulation", "Predict times of traces, schedules and collectives."),
     Verb("step", "step:StepReport", "Say where a training step's time goes, and what would shorten it."),
+    Verb("validate", "validate:JobValidation", "Hold a recorded job against what is predicted of it."),
     Verb("sweep", "sweep:Sweep", "Simulate a grid of what-ifs, resumable."),
     Verb("compare", "compare:Comparison", "Say what differs between two predictions."),
     Verb("synthesize", "synthesize:Synthesis", "Make a collective schedule for a topology."),

@@ -9,6 +9,7 @@ __all__ = [
     "AstraFiles",
     "Disturbances",
     "FidelityOptions",
+    "JobOnTopology",
     "JobOptions",
     "NcclOptions",
     "PredictionOutputs",
@@ -197,3 +198,38 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
     job: JobOptions = JobOptions()
     outputs: PredictionOutputs = PredictionOutputs()
     astra: AstraFiles = AstraFiles()
+
+
+class JobOnTopology(Part, frozen=True, kw_only=True):
+    """Traces of a job, and where and how they are simulated, for what is made of that."""
+
+    traces: Annotated[str, argument("A folder or prefix of traces: recorded, completed or generated.", "TRACES")]
+    topology: Annotated[str, option("Spec, preset or file: where it runs.", "-t", metavar="SPEC|FILE", positional=True)]
+    fidelity: FidelityOptions = FidelityOptions()
+    algorithm: Annotated[
+        tuple[str, ...],
+        option(
+            "KIND=NAME or one NAME for all, as simulate takes it; the topology's library by default.",
+            known="hocket.simulator.algorithm_choice:algorithm_names",
+        ),
+    ] = ()
+    library: Annotated[
+        str | None,
+        option("Whose collectives run: nccl or none.", choices="hocket.api.simulate.library:CollectiveLibrary"),
+    ] = None
+    nccl: NcclOptions = NcclOptions()
+    chunks: Annotated[int, option("Chunks per rank that native algorithms cut a buffer into.", ge=1)] = 1
+    job: JobOptions = JobOptions()
+
+    def simulation(self) -> Simulation:
+        """The simulation of just that."""
+        return Simulation(
+            what=self.traces,
+            topology=(self.topology,),
+            fidelity=self.fidelity,
+            algorithm=self.algorithm,
+            library=self.library,
+            nccl=self.nccl,
+            chunks=self.chunks,
+            job=self.job,
+        )

@@ -24,22 +24,23 @@ def perform(request: StepReport, progress: Progress) -> StepResult:
 
     Raises RequestError for options that make no sense together, and what `simulate` of traces raises.
     """
-    if request.fidelity.model == Model.BOUND:
+    asked_for = request.simulated
+    if asked_for.fidelity.model == Model.BOUND:
         raise RequestError("--model bound has no waits to divide: drop it, the report prints the bound")
-    question = question_of(request.simulation(), progress)
-    traces = read_traces(request.traces, request.job.groups)
+    question = question_of(asked_for.simulation(), progress)
+    traces = read_traces(asked_for.traces, asked_for.job.groups)
     simulated = job.of(question, traces)
-    asked = simulated.on(request.topology)
-    topology = question.topology(request.topology)
+    asked = simulated.on(asked_for.topology)
+    topology = question.topology(asked_for.topology)
     steps = len(step_table(asked)["step"])
-    native = simulated.natively_on(request.topology, topology, LAUNCH_PS)
-    changes = StepChanges(simulated, request.topology, topology, asked, native, progress)
+    native = simulated.natively_on(asked_for.topology, topology, LAUNCH_PS)
+    changes = StepChanges(simulated, asked_for.topology, topology, asked, native, progress)
     what_ifs, not_tried = changes.simulated() if request.what_if else ((), ())
     first = "the stock library" if simulated.runs_library else "the algorithms asked for"
     step = StepSummary(
         prediction=asked,
         shares=step_shares(asked, traces.groups),
-        facts=job_facts(traces, request.topology, steps, request.tokens, 1e15 * (request.model_pflop or 0)),
+        facts=job_facts(traces, asked_for.topology, steps, request.tokens, 1e15 * (request.model_pflop or 0)),
         contenders=(
             (first, asked.time_ps),
             ("native algorithms, the fastest on its links", native.time_ps),

@@ -1,0 +1,1 @@
+"""What a job recorded beside what is predicted of it."""

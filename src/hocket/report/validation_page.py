@@ -1,0 +1,131 @@
+"""The page of a recorded job beside its prediction."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hocket.base.units import format_bytes_apart, format_time
+from hocket.report.figures import PALETTE, blank_figure
+from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
+from hocket.simulator import Prediction
+from hocket.simulator.analysis import Validation
+
+__all__ = ["validation_page"]
+
+_MOST_ROWS = 40
+
+
+def validation_page(
+    prediction: Prediction, plain: Validation, fitted: tuple[Validation, Validation] | None, notes: Sequence[str]
+) -> str:
+    """The page as HTML text; `fitted` are the errors of steps that were not fitted to, before and after."""
+    cards = [("Steps", f"{plain.step_error:+.1%}", "predicted over recorded")]
+    if plain.collectives:
+        cards.append(("Collectives, median", f"{plain.error_at(50):.1%}", "absolute error of a call"))
+        cards.append(("90th percentile", f"{plain.error_at(90):.1%}", "absolute error of a call"))
+    if fitted:
+        cards.append(
+            ("Steps, corrected", f"{fitted[1].step_error:+.1%}", f"from {fitted[0].step_error:+.1%}, not fitted to")
+        )
+    sections = [Section("In numbers", [Cards(cards)])]
+    if plain.collectives:
+        blocks: list[Block] = [
+            Figure(
+                _scatter(plain, fitted),
+                "Each dot is a sort of collective, the larger the more time it took in all; on the line the"
+                " prediction is what was recorded. The bar is the recording's noise, one standard deviation each way.",
+            ),
+            _table(plain),
+        ]
+        sections.append(Section("Collectives", blocks))
+    sections.append(Section("Steps", [_steps(plain)]))
+    remarks = [*prediction.assumed, *notes, *prediction.notes]
+    if remarks:
+        sections.append(Section("Assumed, and notes", [Text(remark) for remark in remarks]))
+    ranks = prediction.workload.num_ranks
+    return render("Predicted against recorded", f"{ranks} ranks, as on {prediction.topology.name}", sections)
+
+
+def _scatter(plain: Validation, fitted: tuple[Validation, Validation] | None) -> Any:
+    figure = blank_figure(460)
+    times = [time for each in plain.collectives for time in (each.recorded_ps, each.predicted_ps) if time > 0]
+    ends = [min(times, default=1) / 2e6, max(times, default=1) * 2 / 1e6]
+    figure.add_scatter(x=ends, y=ends, mode="lines", name="as recorded", line={"color": "#c9d1d9", "width": 1})
+    shown = [("as predicted", plain, PALETTE[1])]
+    if fitted:
+        shown.append(("corrected, of the other steps", fitted[1], PALETTE[0]))
+    for name, found, color in shown:
+        longest = max(each.count * each.recorded_ps for each in found.collectives) if found.collectives else 1
+        figure.add_scatter(
+            x=[each.recorded_ps / 1e6 for each in found.collectives],
+            y=[each.predicted_ps / 1e6 for each in found.collectives],
+            mode="markers",
+            name=name,
+            error_x={
+                "type": "data",
+                "array": [each.noise * each.recorded_ps / 1e6 for each in found.collectives],
+                "thickness": 1,
+                "width": 0,
+            },
+            marker={
+                "color": color,
+                "opacity": 0.8,
+                "size": [6 + 18 * (each.count * each.recorded_ps / longest) ** 0.5 for each in found.collectives],
+            },
+            hovertext=[
+                f"{each.count} x {each.sort.kind}, {each.sort.size_bytes} B: {each.error:+.1%}"
+                for each in found.collectives
+            ],
+            hoverinfo="text",
+        )
+    figure.update_xaxes(title="recorded, microseconds", type="log", showgrid=True)
+    figure.update_yaxes(title="predicted, microseconds", type="log", showgrid=True)
+    return figure
+
+
+def _table(found: Validation) -> Table:
+    shown = found.collectives[:_MOST_ROWS]
+    sizes = format_bytes_apart([each.sort.size_bytes for each in shown])
+    rows = [
+        [
+            f"{each.count}",
+            each.sort.kind,
+            f"{each.sort.dimension}",
+            f"{each.sort.ranks}",
+            sizes[each.sort.size_bytes],
+            each.algorithm,
+            format_time(each.recorded_ps),
+            format_time(each.predicted_ps),
+            f"{each.error:+.1%}",
+            f"{each.noise:.1%}",
+            each.because,
+        ]
+        for each in shown
+    ]
+    heads = [
+        "calls",
+        "collective",
+        "dimension",
+        "ranks",
+        "size",
+        "algorithm",
+        "recorded",
+        "predicted",
+        "error",
+        "noise",
+    ]
+    return Table([*heads, "what explains it"], rows)
+
+
+def _steps(found: Validation) -> Table:
+    rows = [
+        [
+            str(each.step) if each.step >= 0 else "all",
+            format_time(each.recorded_ps),
+            format_time(each.predicted_ps),
+            f"{each.error:+.1%}",
+            format_time(each.recorded_exposed_ps),
+            format_time(each.predicted_exposed_ps),
+        ]
+        for each in found.steps[:_MOST_ROWS]
+    ]
+    return Table(["step", "recorded", "predicted", "error", "not computing, recorded", "predicted"], rows)
