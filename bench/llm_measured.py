@@ -14,7 +14,7 @@ from hocket.bench.command_line import command_line
 from hocket.simulator import simulate_traces
 from hocket.topology import load
 from hocket.workload.accelerators import ACCELERATORS
-from hocket.workload.llm import ModelCard, ParallelPlan, PipelineSchedule, Recomputation, llm_traces
+from hocket.workload.llm import AttentionKernel, ModelCard, ParallelPlan, PipelineSchedule, Recomputation, llm_traces
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Case:
             micro_batch=self.micro_batch,
             sequence_parallel=recomputation is Recomputation.SELECTIVE,
             recomputation=recomputation,
+            attention=AttentionKernel.UNFUSED,
         )
 
 

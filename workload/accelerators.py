@@ -6,7 +6,7 @@ time = max(operations / (peak * efficiency), bytes / (bandwidth * efficiency)): 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +18,7 @@ from hocket.base.registry import Entry, Registry
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bandwidth, parse_bytes
 from hocket.workload.accelerator_figures import FIGURES, Figures
+from hocket.workload.kernels import ROOFLINE, SHAPED, KernelShapes
 
 __all__ = [
     "ACCELERATORS",
@@ -31,24 +32,35 @@ __all__ = [
 ]
 
 _PICOSECONDS = 10**12
+_SHAPES = tuple(field.name for field in fields(KernelShapes))
 # Of matrix multiplications that nobody measured: about the median of those below that somebody did.
 DEFAULT_EFFICIENCY = Fraction(4, 5)
 
 
 class Precision(StrEnum):
-    """Number format of the matrix multiplications."""
+    """Number format of the matrix multiplications, and of FP8 how its scales come about.
+
+    FP8: one scale a tensor, from the steps before; FP8_CURRENT: from the tensor itself; FP8_BLOCK: one for 128 x 128 or
+    1 x 128 elements; MXFP8: for 32, NVFP4: for 16 elements, in hardware.
+    """
 
     BF16 = "bf16"
     FP16 = "fp16"
     FP8 = "fp8"
+    FP8_CURRENT = "fp8-current"
+    FP8_BLOCK = "fp8-block"
+    MXFP8 = "mxfp8"
+    NVFP4 = "nvfp4"
 
 
 @dataclass(frozen=True)
 class Accelerator(Entry):
     """One accelerator: dense peak in FLOP/s for each precision it has, memory bandwidth in bytes/s, memory in bytes.
 
-    `matmul_efficiency` and `memory_efficiency` are the parts of the peaks that kernels reach, in (0, 1]. `source` says
-    where the figures come from, `devices` how drivers call such GPUs, `spec` what `parse_accelerator` reads as it.
+    `matmul_efficiency` and `memory_efficiency` are the parts of the peaks that kernels reach, in (0, 1]; of formats
+    narrower than 16 bits `narrow_efficiency`, where that was measured. `kernels` is what their shapes make of it.
+    `source` says where the figures come from, `devices` how drivers call such GPUs, `spec` what `parse_accelerator`
+    reads as it.
     """
 
     peak: Mapping[Precision, int]
@@ -56,6 +68,8 @@ class Accelerator(Entry):
     memory_bytes: int
     matmul_efficiency: Fraction = DEFAULT_EFFICIENCY
     memory_efficiency: Fraction = Fraction(1)
+    narrow_efficiency: Fraction | None = None
+    kernels: KernelShapes = ROOFLINE
     devices: tuple[str, ...] = ()
     spec: str = ""
 
@@ -68,7 +82,8 @@ class Accelerator(Entry):
         """The same accelerator with other efficiencies; None keeps one."""
         found = self
         if matmul is not None:
-            found = replace(found, matmul_efficiency=matmul, spec=f"{found.spec},efficiency={float(matmul):.9g}")
+            spec = f"{found.spec},efficiency={float(matmul):.9g}"
+            found = replace(found, matmul_efficiency=matmul, narrow_efficiency=None, spec=spec)
         if memory is not None:
             found = replace(found, memory_efficiency=memory, spec=f"{found.spec},memory_efficiency={float(memory):.9g}")
         return found
@@ -78,11 +93,45 @@ class Accelerator(Entry):
 
         Raises FormatError when the accelerator has no such precision.
         """
+        return max(_ceil_div(num_ops, self._matmul_rate(precision)), self._memory_ps(num_bytes))
+
+    def matmul_ps(
+        self, m: int, n: int, k: int, num_bytes: int, precision: Precision = Precision.BF16, groups: int = 1
+    ) -> int:
+        """Time of `groups` multiplications [m, k] x [k, n] in one kernel that moves `num_bytes`, by their shape."""
+        speed = Fraction(self._peak(precision), self._peak(self.wide))
+        rate = self._matmul_rate(precision) * self.kernels.matmul(m, n, k, groups, speed)
+        return self._launched(max(_ceil_div(2 * m * n * k * groups, rate), self._memory_ps(num_bytes)))
+
+    def attention_ps(self, num_ops: int, num_bytes: int, keys: int, head: int, backward: bool = False) -> int:
+        """Time of FlashAttention's kernel at 16 bits: each query meets `keys` keys, heads have `head` elements."""
+        reached = self.kernels.attended(keys, head, backward)
+        rate = self._peak(self.wide) * reached if reached else self._matmul_rate(self.wide)
+        return self._launched(max(_ceil_div(num_ops, rate), self._memory_ps(num_bytes)))
+
+    def elementwise_ps(self, num_bytes: int) -> int:
+        """Time of a kernel that does nothing but move bytes."""
+        return self._launched(self._memory_ps(num_bytes))
+
+    @property
+    def wide(self) -> Precision:
+        """Its format of 16 bits: BF16, or FP16 where it lacks that."""
+        return Precision.BF16 if Precision.BF16 in self.peak else Precision.FP16
+
+    def _launched(self, time_ps: int) -> int:
+        return time_ps + 1000 * self.kernels.launch_ns if time_ps else 0
+
+    def _memory_ps(self, num_bytes: int) -> int:
+        return _ceil_div(num_bytes, self.memory_bandwidth * self.memory_efficiency)
+
+    def _matmul_rate(self, precision: Precision) -> Fraction:
+        narrow = precision not in (Precision.BF16, Precision.FP16) and self.narrow_efficiency
+        return self._peak(precision) * (narrow or self.matmul_efficiency)
+
+    def _peak(self, precision: Precision) -> int:
         if precision not in self.peak:
             raise FormatError(f"{self.name} has no {precision}; it has {', '.join(self.peak)}")
-        rate = self.peak[precision] * self.matmul_efficiency
-        bandwidth = self.memory_bandwidth * self.memory_efficiency
-        return max(_ceil_div(num_ops, rate), _ceil_div(num_bytes, bandwidth))
+        return self.peak[precision]
 
     def times_ps(
         self, num_ops: NDArray[np.int64], num_bytes: NDArray[np.int64], precision: Precision = Precision.BF16
@@ -98,12 +147,21 @@ def _ceil_div(amount: int, rate: Fraction) -> int:
 
 
 def _of(figures: Figures) -> Accelerator:
-    rates = {Precision.BF16: figures.bf16, Precision.FP16: figures.fp16, Precision.FP8: figures.fp8}
+    rates = {
+        Precision.BF16: figures.bf16,
+        Precision.FP16: figures.fp16,
+        **dict.fromkeys((Precision.FP8, Precision.FP8_CURRENT, Precision.FP8_BLOCK), figures.fp8),
+        # What multiplies 4 bits has scales for 32 elements in hardware, too.
+        Precision.MXFP8: figures.fp8 if figures.fp4 else "",
+        Precision.NVFP4: figures.fp4,
+    }
     return Accelerator(
         {precision: parse_peak(rate) for precision, rate in rates.items() if rate},
         parse_bandwidth(figures.bandwidth),
         parse_bytes(figures.memory),
         Fraction(figures.efficiency) if figures.efficiency else DEFAULT_EFFICIENCY,
+        narrow_efficiency=Fraction(figures.fp8_efficiency) if figures.fp8_efficiency else None,
+        kernels=SHAPED,
         devices=figures.devices,
         spec=figures.name,
         name=figures.name,
@@ -145,7 +203,8 @@ def parse_accelerator(text: str) -> Accelerator:
     """An accelerator by name, `h100`, or by its figures, `peak=989TFLOP/s,memory=3.35TB/s,capacity=80GB`.
 
     The peak then holds for every precision, and the efficiency is DEFAULT_EFFICIENCY, as of all that nobody measured. A
-    name takes figures that replace its own: `h100,memory=3TB/s,efficiency=0.7,memory_efficiency=0.9`. Raises
+    name takes figures that replace its own: `h100,memory=3TB/s,efficiency=0.7,memory_efficiency=0.9`, and those of
+    `KernelShapes`. An accelerator by its figures is a plain roofline, and so is `h100,kernels=roofline`. Raises
     FormatError for anything else.
     """
     name, *rest = [part.strip() for part in text.split(",")]
@@ -175,9 +234,16 @@ def _with_figure(accelerator: Accelerator, part: str, text: str) -> Accelerator:
     if key == "capacity":
         return replace(accelerator, memory_bytes=parse_bytes(value))
     if key == "efficiency":
-        return replace(accelerator, matmul_efficiency=parse_efficiency(value))
+        return replace(accelerator, matmul_efficiency=parse_efficiency(value), narrow_efficiency=None)
     if key == "memory_efficiency":
         return replace(accelerator, memory_efficiency=parse_efficiency(value))
+    if key == "narrow_efficiency":
+        return replace(accelerator, narrow_efficiency=parse_efficiency(value))
+    if key == "kernels" and value in ("roofline", "shaped"):
+        return replace(accelerator, kernels=ROOFLINE if value == "roofline" else SHAPED)
+    if key in _SHAPES:
+        return replace(accelerator, kernels=accelerator.kernels.with_figure(key, value, text))
     raise FormatError(
-        f"accelerator '{text}': '{part}' is none of peak=, memory=, capacity=, efficiency=, memory_efficiency="
+        f"accelerator '{text}': '{part}' is none of peak=, memory=, capacity=, efficiency=, memory_efficiency=, "
+        f"narrow_efficiency=, kernels=roofline, kernels=shaped, {'=, '.join(_SHAPES)}="
     )

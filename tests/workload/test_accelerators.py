@@ -75,7 +75,7 @@ def test_what_nobody_measured_has_one_default_of_efficiency() -> None:
     assert v100.time_ps(10**12, 0, Precision.FP16) == figures.time_ps(10**12, 0, Precision.FP16) == 10**10
     assert figures.matmul_efficiency == DEFAULT_EFFICIENCY == Fraction(4, 5)
     measured = sorted(one.matmul_efficiency for one in ACCELERATORS.values() if one.measured)
-    assert abs(measured[len(measured) // 2] - DEFAULT_EFFICIENCY) < Fraction(1, 100)  # the median of what was
+    assert abs(measured[len(measured) // 2] - DEFAULT_EFFICIENCY) < Fraction(2, 100)  # the median of what was
 
 
 TEXTS = [*ACCELERATORS, "h100,memory=3TB/s", "peak=1TFLOP/s,memory=2GB/s", " a100 , memory=1TB/s"]

@@ -1,13 +1,14 @@
 """Training of large language models: a model card and a parallel plan become one step's traces."""
 
-from hocket.workload.llm.card import Experts, LatentAttention, ModelCard
+from hocket.workload.llm.card import Experts, LatentAttention, ModelCard, Window
 from hocket.workload.llm.pipeline import PipelineSchedule
-from hocket.workload.llm.plan import ContextMethod, ParallelPlan, Recomputation
+from hocket.workload.llm.plan import AttentionKernel, ContextMethod, ParallelPlan, Recomputation
 from hocket.workload.llm.presets import MODELS
 from hocket.workload.llm.traces import llm_traces
 
 __all__ = [
     "MODELS",
+    "AttentionKernel",
     "ContextMethod",
     "Experts",
     "LatentAttention",
@@ -15,5 +16,6 @@ __all__ = [
     "ParallelPlan",
     "PipelineSchedule",
     "Recomputation",
+    "Window",
     "llm_traces",
 ]

@@ -35,7 +35,7 @@ class LayerPasses:
     def forward(self, label: str, layer: int) -> None:
         """Attention and feed-forward."""
         self._enter(label)
-        self._context.forward(f"{label} attention")
+        self._context.forward(f"{label} attention", self._card.is_windowed(layer))
         self._leave(label)
         if not self._card.has_experts(layer):
             self._forward_dense(f"{label} feed-forward", self._feed_forward)
@@ -57,7 +57,7 @@ class LayerPasses:
             self._enter(label)
         gathered = self._gather_input(name, weights)
         if inputs:
-            self._context.backward(name)
+            self._context.backward(name, self._card.is_windowed(layer))
         self._weight_gradient(name, self._attention_weights, inputs, weights, gathered)
 
     def forward_embedding(self, label: str) -> None:

@@ -9,7 +9,7 @@ from hocket.chakra.trace import CollectiveType
 from hocket.workload.llm.plan import ACTIVATION_BYTES, ContextMethod, ParallelPlan
 from hocket.workload.llm.ranks import GroupKind, Peer
 from hocket.workload.llm.tape import Tape
-from hocket.workload.llm.work import Workbook
+from hocket.workload.llm.work import PassWork, Workbook
 
 __all__ = ["ContextAttention"]
 
@@ -24,13 +24,13 @@ class ContextAttention:
         self._ring = plan.cp > 1 and plan.context is ContextMethod.RING
         self._num_bytes = ACTIVATION_BYTES * work.key_values
         self._input, self._output = work.attention_input(), work.attention_output()
-        self._core = work.attention_core(plan.cp if self._ring else 1)
-        self._all = self._input + self._core + self._output
+        parts = plan.cp if self._ring else 1
+        self._cores = {windowed: work.attention_core(windowed, parts) for windowed in (False, True)}
 
-    def forward(self, name: str) -> None:
-        tape = self._tape
+    def forward(self, name: str, windowed: bool) -> None:
+        tape, core = self._tape, self._cores[windowed]
         if self._plan.cp == 1:
-            tape.compute(name, self._all.forward)
+            tape.compute(name, (self._input + core + self._output).forward)
             return
         tape.compute(f"{name} input", self._input.forward)
         if self._ring:
@@ -38,24 +38,24 @@ class ContextAttention:
             for step in range(self._plan.cp):
                 received = self._pass_on(name, _KEYS_VALUES, held) if step < self._plan.cp - 1 else ()
                 tape.join(held)
-                tape.compute(f"{name} scores {step}", self._core.forward)
+                tape.compute(f"{name} scores {step}", core.forward)
                 held = received
             tape.compute(f"{name} output", self._output.forward)
         else:
             self._gather(name)
-            tape.compute(f"{name} output", (self._core + self._output).forward)
+            tape.compute(f"{name} output", (core + self._output).forward)
 
-    def backward(self, name: str) -> None:
-        tape = self._tape
+    def backward(self, name: str, windowed: bool) -> None:
+        tape, core = self._tape, self._cores[windowed]
         if self._plan.cp == 1:
-            tape.compute(f"{name} input gradient", self._all.input_gradient)
+            tape.compute(f"{name} input gradient", (self._input + core + self._output).input_gradient)
             return
         if self._ring:
             tape.compute(f"{name} output gradient", self._output.input_gradient)
-            self._ring_backward(name)
+            self._ring_backward(name, core)
         else:
             self._gather(name)
-            tape.compute(f"{name} output gradient", (self._core + self._output).input_gradient)
+            tape.compute(f"{name} output gradient", (core + self._output).input_gradient)
             tape.run(
                 f"{name} key-value gradients",
                 CollectiveType.REDUCE_SCATTER,
@@ -64,7 +64,7 @@ class ContextAttention:
             )
         tape.compute(f"{name} input gradient", self._input.input_gradient)
 
-    def _ring_backward(self, name: str) -> None:
+    def _ring_backward(self, name: str, core: PassWork) -> None:
         """Every step adds to the gradients of the keys and values at hand, which then follow them; the last step's go
         home."""
         tape = self._tape
@@ -73,7 +73,7 @@ class ContextAttention:
         for step in range(self._plan.cp):
             received = self._pass_on(name, _KEYS_VALUES, held) if step < self._plan.cp - 1 else ()
             tape.join(held)
-            node = tape.compute(f"{name} scores gradient {step}", self._core.input_gradient)
+            node = tape.compute(f"{name} scores gradient {step}", core.input_gradient)
             gradients = self._pass_on(f"{name} gradients", _GRADIENTS, (node, *gradients))
             held = received
         tape.join(gradients)

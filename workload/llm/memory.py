@@ -7,7 +7,7 @@ from hocket.base.enums import assert_never
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.parameters import ParameterCount, layer_parameters, stage_parameters
 from hocket.workload.llm.pipeline import PassKind, stage_tasks
-from hocket.workload.llm.plan import ACTIVATION_BYTES, PARAMETER_BYTES, ParallelPlan, Recomputation
+from hocket.workload.llm.plan import ACTIVATION_BYTES, PARAMETER_BYTES, AttentionKernel, ParallelPlan, Recomputation
 
 __all__ = ["MemoryEstimate", "memory_of"]
 
@@ -33,7 +33,8 @@ def memory_of(card: ModelCard, plan: ParallelPlan, stage: int) -> MemoryEstimate
 
     ZeRO's stages divide the optimizer's state, the gradients and the parameters (arXiv:1910.02054, figure 1); with
     stage 3 the two largest neighbouring layers are whole at one time. Activations are those of arXiv:2205.05198,
-    equations 1 to 6, with this model's sizes, for the most micro-batches that the schedule has in flight.
+    equations 1 to 6, with this model's sizes, for the most micro-batches that the schedule has in flight; with
+    FlashAttention no scores are kept.
     """
     held = stage_parameters(card, plan, stage)
     whole = held.dense + held.experts
@@ -88,14 +89,16 @@ def _chunk_bytes(card: ModelCard, plan: ParallelPlan, stage: int, chunk: int) ->
 
 
 def _layer_bytes(card: ModelCard, plan: ParallelPlan, layer: int) -> int:
-    """Inputs of norms and matrices, dropout masks of a byte, and where kept the scores, 5 bytes each (equation 1)."""
+    """Inputs of norms and matrices. FlashAttention keeps a statistic in FP32 for each head and token; unfused attention
+    the scores, 5 bytes each, unless recomputed, and its models have dropout, masks of a byte (equation 1)."""
+    flash = plan.attention is AttentionKernel.FLASH
     match plan.recomputation:
         case Recomputation.FULL:
             return ACTIVATION_BYTES * plan.sharded_tokens(card) * card.hidden
         case Recomputation.SELECTIVE:
-            split = 0
+            split = 4 * card.heads if flash else 0
         case Recomputation.NONE:
-            split = 5 * card.heads * card.sequence
+            split = 4 * card.heads if flash else 5 * card.heads * card.sequence
         case _:
             assert_never(plan.recomputation)
     heads = card.heads if card.latent else card.key_value_heads
@@ -106,7 +109,7 @@ def _layer_bytes(card: ModelCard, plan: ParallelPlan, layer: int) -> int:
     else:
         inside += _feed_forward(card, card.ffn)
     split += ACTIVATION_BYTES * inside
-    return plan.sharded_tokens(card) * 10 * card.hidden + plan.tokens(card) * split // plan.tp
+    return plan.sharded_tokens(card) * (8 if flash else 10) * card.hidden + plan.tokens(card) * split // plan.tp
 
 
 def _feed_forward(card: ModelCard, ffn: int) -> int:

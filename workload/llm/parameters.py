@@ -34,7 +34,7 @@ def layer_parameters(card: ModelCard, plan: ParallelPlan, layer: int) -> Paramet
     if card.experts and card.has_experts(layer):
         linears.append(card.router)
         linears += card.feed_forward(card.experts.ffn) * card.experts.shared
-        expert = sum(_part(linear, plan).dense for linear in card.feed_forward(card.experts.ffn))
+        expert = sum(_part(linear, plan).dense for linear in card.expert)
         total += ParameterCount(experts=expert * card.experts.count // plan.ep)
     else:
         linears += card.feed_forward(card.ffn)

@@ -8,21 +8,30 @@ from hocket.workload.accelerators import Precision
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.pipeline import PipelineSchedule
 
-__all__ = ["ContextMethod", "ParallelPlan", "Recomputation"]
+__all__ = ["AttentionKernel", "ContextMethod", "ParallelPlan", "Recomputation"]
 
-ACTIVATION_BYTES = 2  # BF16 or FP16; FP8 speeds up multiplications only
+ACTIVATION_BYTES = 2  # BF16 or FP16; narrower formats are those of multiplications only
 PARAMETER_BYTES = 2
 
 
 class Recomputation(StrEnum):
     """What the backward pass computes anew instead of keeping it (Korthikanti et al., arXiv:2205.05198).
 
-    SELECTIVE: the attention's scores, as FlashAttention does; FULL: all of each layer from its input.
+    SELECTIVE: the attention's scores, nothing more with FlashAttention; FULL: all of each layer from its input.
     """
 
     NONE = "none"
     SELECTIVE = "selective"
     FULL = "full"
+
+
+class AttentionKernel(StrEnum):
+    """How attention is computed. FLASH: FlashAttention (arXiv:2205.14135) in one kernel, which skips what the causal
+    mask hides, keeps no scores and computes them again backward. UNFUSED: all scores are made, and kept unless they are
+    recomputed, as the papers before 2023 count."""
+
+    FLASH = "flash"
+    UNFUSED = "unfused"
 
 
 class ContextMethod(StrEnum):
@@ -58,6 +67,7 @@ class ParallelPlan:
     global_batch: int = 1
     micro_batch: int = 1
     recomputation: Recomputation = Recomputation.SELECTIVE
+    attention: AttentionKernel = AttentionKernel.FLASH
     precision: Precision = Precision.BF16
     gradient_bytes: int = 4
     bucket_bytes: int = 160_000_000

@@ -56,14 +56,17 @@ def _accelerators() -> Rows:
     from hocket.base.units import format_bandwidth
     from hocket.workload.accelerators import ACCELERATORS, Precision
 
-    yield "name", "accelerator", "BF16, FP16", "FP8", "memory", "capacity", "efficiency", "from"
+    yield "name", "accelerator", "BF16, FP16", "FP8", "NVFP4", "memory", "capacity", "efficiency", "from"
     for one in ACCELERATORS.values():
-        peaks = [f"{one.peak[each] / 1e12:g} TFLOP/s" if each in one.peak else "" for each in Precision]
-        half = peaks[0] or f"{peaks[1]} (FP16 alone)"
+        peaks = {each: f"{one.peak[each] / 1e12:g} TFLOP/s" if each in one.peak else "" for each in Precision}
+        half = peaks[Precision.BF16] or f"{peaks[Precision.FP16]} (FP16 alone)"
+        narrow = peaks[Precision.FP8], peaks[Precision.NVFP4]
         assumed = " (assumed)" * (not one.measured)
-        capacity, efficiency = f"{one.memory_bytes / 1e9:g} GB", f"{float(one.matmul_efficiency):g}{assumed}"
+        reached = f"{float(one.matmul_efficiency):g}{assumed}"
+        efficiency = reached + (f", FP8 {float(one.narrow_efficiency):g}" if one.narrow_efficiency else "")
+        capacity = f"{one.memory_bytes / 1e9:g} GB"
         bandwidth = format_bandwidth(one.memory_bandwidth)
-        yield f"`{one.name}`", one.summary, half, peaks[2], bandwidth, capacity, efficiency, one.source
+        yield f"`{one.name}`", one.summary, half, *narrow, bandwidth, capacity, efficiency, one.source
 
 
 def _models() -> Rows:

@@ -22,7 +22,16 @@ from hocket.workload.llm.huggingface import read_card
         ("llama3-8b", 8_030_261_248),
         ("llama3-70b", 70_553_706_496),
         ("llama3-405b", 405_853_388_800),
+        ("llama2-13b", 13_015_864_320),
         ("mixtral-8x7b", 46_702_792_704),
+        ("mixtral-8x22b", 140_630_071_296),
+        ("qwen3-8b", 8_190_735_360),
+        ("qwen3-32b", 32_762_123_264),
+        ("qwen3-30b-a3b", 30_532_122_624),
+        ("qwen3-235b-a22b", 235_093_634_560),
+        ("gpt-oss-20b", 20_914_757_184),
+        ("gpt-oss-120b", 116_829_156_672),
+        ("mpt-7b", 6_649_286_656),
     ],
 )
 def test_parameters_of_published_weights(name: str, parameters: int) -> None:
@@ -31,7 +40,20 @@ def test_parameters_of_published_weights(name: str, parameters: int) -> None:
 
 @pytest.mark.parametrize(
     ("name", "billions", "active_billions"),
-    [("gpt3-175b", 175, 175), ("mixtral-8x7b", 47, 13), ("deepseek-v3", 671, 38)],
+    [
+        ("gpt3-175b", 175, 175),
+        ("mixtral-8x7b", 47, 13),
+        ("deepseek-v3", 671, 38),
+        # Llama 4's 109 and 402 B have
+        # the vision encoder's 0.9 B; GLM-4.5's 355 B the multi-token prediction layer.
+        ("kimi-k2", 1026, 33),
+        ("llama4-scout", 108, 17),
+        ("llama4-maverick", 401, 17),
+        ("glm-4.5", 353, 34),
+        ("nemotron4-15b", 16, 16),
+        ("nemotron4-340b", 341, 341),
+        ("mpt-30b", 30, 30),
+    ],
 )
 def test_parameters_as_papers_round_them(name: str, billions: int, active_billions: int) -> None:
     # DeepSeek-V3's paper says 37 B: it leaves out the input embedding (129280 * 7168 = 0.93 B), a look-up.
@@ -127,6 +149,155 @@ _DEEPSEEK = {
 }
 
 
+_QWEN3_30B = {
+    "model_type": "qwen3_moe",
+    "hidden_size": 2048,
+    "num_hidden_layers": 48,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 4,
+    "head_dim": 128,
+    "intermediate_size": 6144,
+    "vocab_size": 151936,
+    "max_position_embeddings": 40960,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "moe_intermediate_size": 768,
+    "decoder_sparse_step": 1,
+}
+_QWEN3_8B = {
+    **_LLAMA3_8B,
+    "model_type": "qwen3",
+    "head_dim": 128,
+    "num_hidden_layers": 36,
+    "intermediate_size": 12288,
+    "vocab_size": 151936,
+}
+_GPT_OSS_20B = {
+    "model_type": "gpt_oss",
+    "hidden_size": 2880,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 8,
+    "head_dim": 64,
+    "intermediate_size": 2880,
+    "vocab_size": 201088,
+    "max_position_embeddings": 131072,
+    "attention_bias": True,
+    "num_local_experts": 32,
+    "num_experts_per_tok": 4,
+    "sliding_window": 128,
+    "layer_types": ["sliding_attention", "full_attention"] * 12,
+}
+_LLAMA4_SCOUT = {
+    "model_type": "llama4",
+    "text_config": {
+        "model_type": "llama4_text",
+        "hidden_size": 5120,
+        "num_hidden_layers": 48,
+        "num_attention_heads": 40,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "intermediate_size": 8192,
+        "intermediate_size_mlp": 16384,
+        "vocab_size": 202048,
+        "max_position_embeddings": 10485760,
+        "num_local_experts": 16,
+        "num_experts_per_tok": 1,
+        "attention_chunk_size": 8192,
+    },
+}
+_GLM45 = {
+    "model_type": "glm4_moe",
+    "hidden_size": 5120,
+    "num_hidden_layers": 92,
+    "num_attention_heads": 96,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "intermediate_size": 12288,
+    "vocab_size": 151552,
+    "max_position_embeddings": 131072,
+    "attention_bias": True,
+    "use_qk_norm": True,
+    "n_routed_experts": 160,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 8,
+    "moe_intermediate_size": 1536,
+    "first_k_dense_replace": 3,
+    "num_nextn_predict_layers": 1,
+}
+_KIMI = {
+    **_DEEPSEEK,
+    "model_type": "kimi_k2",
+    "num_attention_heads": 64,
+    "num_key_value_heads": 64,
+    "vocab_size": 163840,
+    "n_routed_experts": 384,
+    "first_k_dense_replace": 1,
+}
+_NEMOTRON_15B = {
+    "model_type": "nemotron",
+    "hidden_size": 6144,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 48,
+    "num_key_value_heads": 8,
+    "intermediate_size": 24576,
+    "vocab_size": 256000,
+    "max_position_embeddings": 4096,
+}
+_MPT_7B = {
+    "model_type": "mpt",
+    "d_model": 4096,
+    "n_layers": 32,
+    "n_heads": 32,
+    "vocab_size": 50432,
+    "max_seq_len": 2048,
+    "expansion_ratio": 4,
+    "no_bias": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        (_QWEN3_8B, "qwen3-8b"),
+        (_QWEN3_30B, "qwen3-30b-a3b"),
+        (_GPT_OSS_20B, "gpt-oss-20b"),
+        (_LLAMA4_SCOUT, "llama4-scout"),
+        (_GLM45, "glm-4.5"),
+        (_KIMI, "kimi-k2"),
+        (_NEMOTRON_15B, "nemotron4-15b"),
+        (_MPT_7B, "mpt-7b"),
+    ],
+)
+def test_configs_make_the_cards_by_name(tmp_path: Path, config: dict[str, object], name: str) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config))
+    card, named = read_card(path), MODELS[name]
+    assert replace(
+        card, name=named.name, summary=named.summary, source=named.source, sequence=named.sequence, assumed=()
+    ) == replace(named)
+
+
+def test_what_a_config_does_not_say_is_assumed_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**_GLM45, "unknown_field": {"a": [1]}, "head_dim": None}))
+    assert read_card(path).assumed == (
+        "head_dim is not given: hidden_size / num_attention_heads",
+        "1 layers of multi-token prediction are left out",
+    )
+
+
+def test_a_window_ends_the_attention_to_what_is_before_it() -> None:
+    card = replace(MODELS["gpt-oss-20b"], sequence=1024)
+    assert [card.is_windowed(layer) for layer in range(4)] == [True, False, True, False]
+    # Token t sees min(t + 1, 128) tokens, in the other layers t + 1.
+    assert card.attended(True, causal=True) == sum(min(token + 1, 128) for token in range(1024))
+    assert card.attended(False, causal=True) == 1024 * 1025 // 2
+    scout = replace(MODELS["llama4-scout"], sequence=20000)
+    assert scout.attended(True, causal=True) == sum(token % 8192 + 1 for token in range(20000))
+    assert scout.attended(False, causal=True) == 20000 * 20001 // 2
+
+
 @pytest.mark.parametrize(
     ("config", "parameters"),
     [
@@ -147,6 +318,11 @@ def test_configs_of_published_weights(tmp_path: Path, config: dict[str, object],
     [
         ({"model_type": "mamba"}, "model_type 'mamba' is not supported"),
         ({"num_hidden_layers": "many"}, "num_hidden_layers"),
+        ({"num_attention_heads": None}, "num_attention_heads"),
+        (
+            {"model_type": "gpt_oss", "sliding_window": 8, "layer_types": ["full_attention", "odd"]},
+            "layer 1 is 'odd'; expected",
+        ),
         ({"hidden_size": 0}, "hidden is 0; it must be 1 to"),
         ({"num_hidden_layers": 10**12}, "layers is 1000000000000; it must be 1 to 65536"),
         ({"num_key_value_heads": 5}, "cannot share 5 key/value heads"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from llm_models import TINY
 
-from hocket.workload.llm import MODELS, ParallelPlan, PipelineSchedule, Recomputation
+from hocket.workload.llm import MODELS, AttentionKernel, ParallelPlan, PipelineSchedule, Recomputation
 from hocket.workload.llm.memory import memory_of
 
 
@@ -27,7 +27,9 @@ def test_activations_of_gpt3_as_in_the_paper(tp: int, sequence_parallel: bool) -
     # arXiv:2205.05198: s b h (10 + 24/t + 5as/ht) a layer, with sequence parallelism s b h (34 + 5as/h) / t; without
     # the scores those terms go; all of it recomputed: 2 s b h. Stage 0 of 8 keeps 8 micro-batches of 12 layers.
     card = MODELS["gpt3-175b"]
-    plan = ParallelPlan(tp=tp, pp=8, sequence_parallel=sequence_parallel, global_batch=16)
+    plan = ParallelPlan(
+        tp=tp, pp=8, sequence_parallel=sequence_parallel, global_batch=16, attention=AttentionKernel.UNFUSED
+    )
     s, h, a = 2048, 12288, 96
     rest = s * h * 34 // tp if sequence_parallel else s * h * 10 + s * h * 24 // tp
     scores = 5 * a * s * s // tp
@@ -57,7 +59,9 @@ def test_activations_of_published_plans(
         head_dim=hidden // heads, ffn=4 * hidden, vocabulary=51200,
     )  # fmt: skip
     schedule = PipelineSchedule.INTERLEAVED if chunks > 1 else PipelineSchedule.ONE_F_ONE_B
-    plan = ParallelPlan(tp=8, pp=stages, schedule=schedule, chunks=chunks, global_batch=8 * stages)
+    plan = ParallelPlan(
+        tp=8, pp=stages, schedule=schedule, chunks=chunks, global_batch=8 * stages, attention=AttentionKernel.UNFUSED
+    )
     none = memory_of(card, replace(plan, recomputation=Recomputation.NONE), 0)
     selective = memory_of(card, replace(plan, sequence_parallel=True), 0)
     assert (none.activations / 2**30, selective.activations / 2**30) == (none_gib, selective_gib)
@@ -69,3 +73,12 @@ def test_zb_h1_keeps_as_much_on_every_stage_as_1f1b_on_the_first() -> None:
     zero_bubble = replace(plan, schedule=PipelineSchedule.ZB_H1)
     assert [memory_of(TINY, zero_bubble, stage).activations for stage in range(3)] == [first] * 3
     assert memory_of(TINY, plan, 2).activations == first // 2
+
+
+def test_flash_attention_keeps_no_scores() -> None:
+    # Of a layer and token: the inputs of both norms and what they make, 4 x 2 h; queries, keys, values and the output
+    # of attention, 2 (2 x 256 + 2 x 128); a statistic of 4 bytes a head; 3 x 2 ffn between the matrices.
+    memory = memory_of(TINY, ParallelPlan(global_batch=1, recomputation=Recomputation.NONE), 0)
+    logits = 128 * (4 * 1000 + 2 * 2 * 256)
+    layer = 128 * (8 * 256 + 2 * (2 * 256 + 2 * 128) + 4 * 8 + 2 * 3 * 512)
+    assert memory.activations == 8 * layer + logits

@@ -14,6 +14,7 @@ from hocket.topology import load
 from hocket.workload.accelerators import ACCELERATORS
 from hocket.workload.llm import (
     MODELS,
+    AttentionKernel,
     ContextMethod,
     ModelCard,
     ParallelPlan,
@@ -78,19 +79,29 @@ def test_steps_are_valid_and_run_to_their_end(card: ModelCard, plan: ParallelPla
 )
 @pytest.mark.parametrize("recomputation", list(Recomputation))
 def test_operations_of_all_ranks(plan: ParallelPlan, recomputation: Recomputation) -> None:
-    plan = replace(plan, recomputation=recomputation)
+    plan = replace(plan, recomputation=recomputation, attention=AttentionKernel.UNFUSED)
     tokens = plan.global_batch * TOKENS
     # Three forward passes' worth; recomputation adds the scores, or all layers but not the output layer.
     expected = 3 * TINY.forward_flops(tokens)
     if recomputation is Recomputation.SELECTIVE:
-        expected += tokens * TINY.layers * TINY.score_flops
+        expected += tokens * TINY.layers * TINY.score_flops() // TINY.sequence
     elif recomputation is Recomputation.FULL:
         expected += TINY.forward_flops(tokens) - 2 * tokens * 256 * 1000
     assert computed(llm_traces(TINY, plan, H100)) == expected
 
 
+@pytest.mark.parametrize("recomputation", [Recomputation.NONE, Recomputation.SELECTIVE])
+def test_flash_attention_computes_what_the_mask_leaves(recomputation: Recomputation) -> None:
+    """Two products forward and five backward (arXiv:2307.08691), each of n (n + 1) / 2 pairs of tokens."""
+    plan = ParallelPlan(tp=2, pp=2, dp=2, global_batch=4, recomputation=recomputation)
+    pairs = TINY.sequence * (TINY.sequence + 1) // 2
+    dense = replace(TINY, sequence=1).forward_flops(TINY.sequence) - TINY.layers * TINY.sequence * 4 * 256
+    attention = (2 + 5) * 2 * pairs * TINY.heads * TINY.head_dim * TINY.layers
+    assert computed(llm_traces(TINY, plan, H100)) == 4 * (3 * dense + attention)
+
+
 def test_operations_of_experts() -> None:
-    plan = ParallelPlan(dp=4, ep=4, global_batch=8, recomputation=Recomputation.NONE)
+    plan = ParallelPlan(dp=4, ep=4, global_batch=8, recomputation=Recomputation.NONE, attention=AttentionKernel.UNFUSED)
     assert computed(llm_traces(EXPERTS, plan, H100)) == 3 * EXPERTS.forward_flops(8 * TOKENS)
 
 
@@ -98,7 +109,7 @@ def test_megatron_formula_of_a_whole_step() -> None:
     # arXiv:2104.04473 equation 3 with full recomputation: 96 B s l h^2 (1 + s/6h + V/16lh), here of GPT-3's first two
     # layers; 3 of 4 passes for the output layer are in it. tp pads the vocabulary of 50257 to 50264, 8 * 6283.
     card = replace(MODELS["gpt3-175b"], layers=2)
-    plan = ParallelPlan(tp=8, pp=2, global_batch=2, recomputation=Recomputation.FULL)
+    plan = ParallelPlan(tp=8, pp=2, global_batch=2, recomputation=Recomputation.FULL, attention=AttentionKernel.UNFUSED)
     b, s, h, n, v = 2, 2048, 12288, 2, 50264
     assert computed(llm_traces(card, plan, H100)) == 96 * b * s * n * h * h + 16 * b * s * s * n * h + 6 * b * s * h * v
 

@@ -20,6 +20,7 @@ from hocket.chakra import TraceSet
 from hocket.workload.accelerators import Accelerator, Precision, parse_efficiency
 from hocket.workload.llm import (
     MODELS,
+    AttentionKernel,
     ContextMethod,
     ModelCard,
     ParallelPlan,
@@ -77,6 +78,7 @@ def generated(request: LlmGeneration) -> GeneratedJob:
     )
     lines = (
         *_described(card, plan),
+        *(f"  assumed: {assumed}" for assumed in card.assumed),
         f"  computation: {replace(priced, accelerator=accelerator).said(plan.precision)}",
         f"  memory: about {format_bytes(memory.total)} on a rank of stage {stage}, the fullest: {parts}",
     )
@@ -125,6 +127,7 @@ def _plan(request: LlmGeneration) -> ParallelPlan:
         global_batch=request.global_batch,
         micro_batch=request.micro_batch,
         recomputation=Recomputation(request.recompute),
+        attention=AttentionKernel(request.attention),
         precision=Precision(request.precision),
         gradient_bytes=request.gradient_bytes,
         bucket_bytes=parse_bytes(request.bucket_size),
@@ -146,7 +149,8 @@ def _described(card: ModelCard, plan: ParallelPlan) -> Iterator[str]:
     met = f", of which a token meets {active / 1e9:.4g} billion" if active < parameters else ""
     yield f"{card.name}: {parameters / 1e9:.4g} billion parameters{met}"
     yield (
-        f"  step: {tokens} tokens, {3 * card.forward_flops(tokens) / 1e15:.4g} PFLOP without recomputation;"
+        f"  step: {tokens} tokens, {3 * card.forward_flops(tokens) / 1e15:.4g} PFLOP without recomputation"
+        f" ({3 * card.forward_flops(tokens, causal=True) / 1e15:.4g} without what the mask hides);"
         f" {plan.micro_batches} micro-batches of {plan.micro_batch} x {card.sequence} tokens on each rank"
     )
     sizes = " x ".join(f"{name} {getattr(plan, name)}" for name in plan.order)

@@ -148,6 +148,13 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
             choices="hocket.workload.llm:Recomputation",
         ),
     ] = "selective"
+    attention: Annotated[
+        str,
+        option(
+            "flash: one kernel, half of the scores, none kept; unfused: all are made.",
+            choices="hocket.workload.llm:AttentionKernel",
+        ),
+    ] = "flash"
     order: Annotated[str, option("What varies from rank to rank, the fastest first.")] = "tp,cp,dp,pp"
     accelerator: AcceleratorName = None
     efficiency: Annotated[
