@@ -5,7 +5,7 @@ those of DGX B200, GB200 NVL72, DGX B300 and GB300 NVL72, a GPU. The efficiency 
 multiplications were measured to reach, in the table "Maximum Achievable Matmul FLOPS" of S. Bekman, Machine Learning
 Engineering (github.com/stas00/ml-engineering, compute/accelerator), that of FP8 likewise: 1403 of H100's 1979 TFLOP/s,
 3433 of B200's 4500. H200 has H100's chip, both A100 the same, GB300 B300's. Of those without one nobody measured it.
-Nothing there measures memory, so memory is at its peak.
+Nothing there measures memory: what kernels reach of it is of published steps (`workload/kernels.py`).
 """
 
 from typing import NamedTuple

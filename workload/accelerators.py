@@ -18,7 +18,8 @@ from hocket.base.registry import Entry, Registry
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bandwidth, parse_bytes
 from hocket.workload.accelerator_figures import FIGURES, Figures
-from hocket.workload.kernels import ROOFLINE, SHAPED, KernelShapes
+from hocket.workload.accelerator_file import is_accelerator_file, read_spec
+from hocket.workload.kernels import MEMORY_IN_STEPS, ROOFLINE, SHAPED, KernelShapes
 
 __all__ = [
     "ACCELERATORS",
@@ -160,6 +161,7 @@ def _of(figures: Figures) -> Accelerator:
         parse_bandwidth(figures.bandwidth),
         parse_bytes(figures.memory),
         Fraction(figures.efficiency) if figures.efficiency else DEFAULT_EFFICIENCY,
+        memory_efficiency=MEMORY_IN_STEPS,
         narrow_efficiency=Fraction(figures.fp8_efficiency) if figures.fp8_efficiency else None,
         kernels=SHAPED,
         devices=figures.devices,
@@ -205,8 +207,10 @@ def parse_accelerator(text: str) -> Accelerator:
     The peak then holds for every precision, and the efficiency is DEFAULT_EFFICIENCY, as of all that nobody measured. A
     name takes figures that replace its own: `h100,memory=3TB/s,efficiency=0.7,memory_efficiency=0.9`, and those of
     `KernelShapes`. An accelerator by its figures is a plain roofline, and so is `h100,kernels=roofline`. Raises
-    FormatError for anything else.
+    FormatError for anything else. A file (.yaml) is what `hocket calibrate --kernels` wrote.
     """
+    if is_accelerator_file(text):
+        text = read_spec(text)
     name, *rest = [part.strip() for part in text.split(",")]
     if "=" in name:
         accelerator = Accelerator({}, 0, 0, name="custom", source=text)

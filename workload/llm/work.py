@@ -149,6 +149,8 @@ class Workbook:
         """The experts that every token meets."""
         experts = self._card.experts
         assert experts
+        if not experts.shared:
+            return PassWork(KernelWork(), KernelWork())
         return self._mlp(experts.ffn * experts.shared, self._tokens, 1)
 
     def embedding(self) -> PassWork:
