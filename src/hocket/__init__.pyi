@@ -228,9 +228,9 @@ def generate_llm(
     sequence_parallel: bool = False, pp: _Integer = 1, schedule: _Text = '1f1b', chunks: _Integer = 1,
     embeddings_count: bool = False, dp: _Integer | None = None, zero: _Integer = 0, bucket_size: _Text = '160MB',
     gradient_bytes: _Integer = 4, cp: _Integer = 1, context: _Text = 'ring', ep: _Integer = 1,
-    recompute: _Text = 'selective', order: _Text = 'tp,cp,dp,pp', accelerator: _Text | None = None,
-    efficiency: _Text | None = None, memory_efficiency: _Text | None = None, precision: _Text = 'bf16',
-    profile: _Text = 'mlcommons',
+    recompute: _Text = 'selective', attention: _Text = 'flash', order: _Text = 'tp,cp,dp,pp',
+    accelerator: _Text | None = None, efficiency: _Text | None = None, memory_efficiency: _Text | None = None,
+    precision: _Text = 'bf16', profile: _Text = 'mlcommons',
 ) -> WrittenTraces:
     """Make traces of one step of training a large language model by a parallel plan."""
 
@@ -405,7 +405,8 @@ def calibrate(
     files: _Texts = (), *, topology: _Text | None = None, output: _Text | None = None, by: _Text | None = None,
     holdout: _Text | None = None, nccl: _Text | None = None, settings: _Texts = (), collective: _Text | None = None,
     ranks: _Integer | None = None, nodes: _Integer | None = None, predict_nodes: _Integers = (), plan: bool = False,
-    partial: bool = False, report: _Text | None = None,
+    kernels: _Texts = (), accelerator: _Text | None = None, precision: _Text = 'bf16', partial: bool = False,
+    report: _Text | None = None,
 ) -> CalibrationResult:
     """Fit latencies, bandwidths and protocols to measurements, and say which disagree with the topology."""
 

@@ -239,3 +239,24 @@ def test_no_public_table_is_faster_than_the_machine_that_stands_for_it() -> None
                 )
             ]
             refuse_impossible(on_machines(rows, topology), topology, spec)
+
+
+@pytest.mark.shared
+def test_from_a_profile_to_priced_traces(shared: Path, tmp_path: Path) -> None:
+    profile = shared / "torch_traces/profiler/ddp_tf/device.0.json.gz"
+    unnamed = hocket("calibrate", "--kernels", profile)
+    assert unnamed.returncode == ExitCode.USAGE
+    assert "say nothing of a GPU: name what computed with --accelerator" in unnamed.stderr
+    made = tmp_path / "cpu.yaml"
+    cpu = "peak=1TFLOP/s,memory=10GB/s"
+    told = hocket("calibrate", "--kernels", profile, "--accelerator", cpu, "-o", made)
+    assert told.returncode == ExitCode.DONE, told.stderr
+    assert "27 multiplications of 12 shapes" in told.stdout and f"wrote {made}" in told.stdout
+    priced = hocket(
+        "generate", "llm", "gpt3-175b", "--tp", 8, "--global-batch", 1, "--accelerator", made, "-o", tmp_path
+    )
+    assert priced.returncode == ExitCode.DONE, priced.stderr
+    assert f"priced as {cpu},efficiency=0.05" in priced.stdout
+    too_fast = hocket("calibrate", "--kernels", profile, "--accelerator", "peak=1GFLOP/s,memory=10GB/s")
+    assert too_fast.returncode == ExitCode.BAD_INPUT
+    assert "needs at its peak of 0.001 TFLOP/s" in too_fast.stderr

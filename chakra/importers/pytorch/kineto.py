@@ -17,7 +17,7 @@ from hocket.chakra.importers.json_array import JsonArray
 from hocket.chakra.importers.pytorch.c10d import Described, describe, describe_span
 from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
 from hocket.chakra.importers.pytorch.kineto_arguments import KinetoArguments, numbers_in
-from hocket.chakra.importers.pytorch.work import OperatorWork, work_of
+from hocket.chakra.importers.pytorch.work import OperatorWork, Product, product_of, work_of
 
 __all__ = ["DEVICE", "DeviceEvent", "HostOperator", "Kineto", "read_kineto"]
 
@@ -97,6 +97,7 @@ class HostOperator:
     external: int
     is_annotation: bool
     work: OperatorWork | None
+    product: Product | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,10 @@ class _Reader:
             self._kineto.events += self._recorded(args, common)
         is_annotation = event.cat == "user_annotation"
         work = None if is_annotation else work_of(name, arguments)
-        self._kineto.operations.append(HostOperator(name, thread, start, end, args.external, is_annotation, work))
+        product = None if work is None and name != "aten::_scaled_mm" else product_of(name, arguments)
+        self._kineto.operations.append(
+            HostOperator(name, thread, start, end, args.external, is_annotation, work, product)
+        )
 
     def _recorded(self, args: _Args, common: dict[str, Any]) -> Iterator[HostEvent]:
         name = args.collective

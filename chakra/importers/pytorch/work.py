@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import prod
 from typing import NamedTuple, Protocol
 
-__all__ = ["OperatorWork", "Shapes", "work_of"]
+__all__ = ["OperatorWork", "Product", "Shapes", "product_of", "work_of"]
 
 Shape = tuple[int, ...]
 _MOST = 2**62
@@ -20,6 +20,16 @@ class OperatorWork(NamedTuple):
 
     num_ops: int
     num_bytes: int
+
+
+class Product(NamedTuple):
+    """`groups` multiplications [m, k] x [k, n] of elements of `element_bytes`."""
+
+    groups: int
+    m: int
+    n: int
+    k: int
+    element_bytes: int
 
 
 class Shapes(Protocol):
@@ -37,6 +47,22 @@ def work_of(name: str, inputs: Shapes) -> OperatorWork | None:
     formula = _FORMULAS.get(name)
     work = None if formula is None else formula(inputs)
     return None if work is None or max(work) > _MOST else work
+
+
+def product_of(name: str, inputs: Shapes) -> Product | None:
+    """The shape of an operator that is one multiplication; None for any other, or where shapes were not recorded."""
+    if name not in _PRODUCTS:
+        return None
+    first = _PRODUCTS[name]
+    left, right = inputs.shape(first), inputs.shape(first + 1)
+    if not left or not right or len(left) not in (2, 3) or len(right) != len(left) or left[-1] != right[-2]:
+        return None
+    product = Product(prod(left[:-2]), left[-2], right[-1], left[-1], inputs.element_bytes(first))
+    return product if min(product) > 0 and max(product) <= _MOST else None
+
+
+#: Operators that are one multiplication, and where its left side stands.
+_PRODUCTS = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1, "aten::_scaled_mm": 0}
 
 
 def _product(first: int, second: int) -> Callable[[Shapes], OperatorWork | None]:

@@ -40,8 +40,8 @@ MpiCompiler = Annotated[
 AcceleratorName = Annotated[
     str | None,
     option(
-        "What prices operations and bytes: a published one, or peak=989TFLOP/s,memory=3.35TB/s,capacity=80GB;"
-        " --topology's GPUs by default, without it h100.",
+        "What prices operations and bytes: a published one, or peak=989TFLOP/s,memory=3.35TB/s,capacity=80GB,"
+        " or a file of hocket calibrate --kernels; --topology's GPUs by default, without it h100.",
         known="hocket.workload.accelerators:ACCELERATORS",
     ),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from hocket.api.calibrate.kernels import kernels_fitted
 from hocket.api.calibrate.request import CalibrationRequest
 from hocket.api.calibrate.result import CalibrationResult
 from hocket.api.calibrate.transferred import PredictedCurve, Transferred, transferred
@@ -50,6 +51,8 @@ __all__ = ["perform"]
 
 def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResult:
     """The fits, what was held out and what disagrees; files where they are asked for."""
+    if request.kernels:
+        return kernels_fitted(request)
     _check(request)
     machine = load(request.topology) if request.topology else None
     measurements, notes = _measurements(request, machine) if request.files else ((), [])
@@ -92,6 +95,8 @@ def _check(request: CalibrationRequest) -> None:
         raise RequestError("-o and --by are of the calibrated topology: say --topology, the machine it is of")
     if request.settings and request.nccl is None and request.topology is None:
         raise RequestError("--set is of NCCL's model: say --nccl, the machine's topology file")
+    if request.accelerator is not None:
+        raise RequestError("--accelerator is of the multiplications of a profile: say --kernels PROFILE")
     if not request.files and not request.plan:
         raise RequestError("what was measured? give files, or --plan and --topology for what to measure")
     for path in (request.output, request.report):

@@ -7,7 +7,10 @@ from hocket.api.request import Request
 
 __all__ = ["CalibrationRequest"]
 
-_Topology = Annotated[str | None, output("Write the calibrated topology (.yaml), and its protocols beside it.", "-o")]
+_Topology = Annotated[
+    str | None,
+    output("Write the calibrated topology (.yaml), its protocols beside it; with --kernels the accelerator.", "-o"),
+]
 
 _Page = Annotated[str | None, output("Write a page of predicted against measured here (.html).")]
 
@@ -19,6 +22,7 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
         "hocket calibrate all_reduce-1node.txt all_reduce-2nodes.txt --topology dgx-h100:nodes=2 -o calibrated.yaml"
         " --report calibration.html",
         "hocket calibrate nccl.json --holdout sizes",
+        "hocket calibrate --kernels rank0.json.gz --accelerator h100 -o h100-here.yaml",
         "hocket calibrate two-rows.csv -t dgx-h100:nodes=2 --predict-nodes 64 --plan",
     )
 
@@ -59,5 +63,23 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
         option("Predict NCCL's times on so many nodes like those of --topology, too (repeatable).", ge=1, metavar="N"),
     ] = ()
     plan: Annotated[bool, option("Say which few runs would help most; files are not needed for that.")] = False
+    kernels: Annotated[
+        tuple[str, ...],
+        option(
+            "A PyTorch profile with shapes: fit what multiplications reach, write -o for --accelerator (repeatable).",
+            metavar="PROFILE",
+        ),
+    ] = ()
+    accelerator: Annotated[
+        str | None,
+        option(
+            "With --kernels: what computed; what the profile says by default.",
+            known="hocket.workload.accelerators:ACCELERATORS",
+        ),
+    ] = None
+    precision: Annotated[
+        str,
+        option("With --kernels: of its multiplications.", choices="hocket.workload.accelerators:Precision"),
+    ] = "bf16"
     partial: Annotated[bool, option("Take the lines of a run that was cut off.")] = False
     report: _Page = None

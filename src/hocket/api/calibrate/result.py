@@ -16,6 +16,7 @@ from hocket.base.units import format_bandwidth, format_bytes
 from hocket.calibration import FREE, Calibration, Disagreement, HeldOut, NcclCalibration
 from hocket.calibration.validation import Errors
 from hocket.nccl.fitted import TERMS
+from hocket.workload.kernel_fit import KernelFit
 
 __all__ = ["CalibrationResult"]
 
@@ -24,7 +25,7 @@ __all__ = ["CalibrationResult"]
 class CalibrationResult(Result):
     """The fits of measured curves (`calibration`), of what NCCL ran (`nccl`), errors of what was held out, what
     disagrees with the topology; what is `transferred` from other nodes' tables; the `calibrated` topology, and which
-    files were written."""
+    files were written; or, of profiles, what their `kernels` reach."""
 
     request: CalibrationRequest
     calibration: Calibration
@@ -35,9 +36,12 @@ class CalibrationResult(Result):
     notes: list[str]
     transferred: Transferred | None = None
     calibrated: Any = None
+    kernels: KernelFit | None = None
     written: list[str] = field(default_factory=list)
 
     def headline(self) -> str:
+        if self.kernels is not None:
+            return f"{self.kernels.kernels} multiplications of {self.kernels.shapes} shapes"
         count = len(self.calibration.fits)
         return f"{self.num_measurements} measurements of {count} curve{'s' * (count != 1)}"
 
@@ -45,6 +49,8 @@ class CalibrationResult(Result):
         return printable_lines(self._lines())
 
     def columns(self) -> Mapping[str, Mapping[str, Any]]:
+        if self.kernels is not None:
+            return {"kernels": _columns_of(self.kernels)}
         rows = [
             (str(fit.curve.kind), fit.curve.ranks, fit.curve.nodes, name, fit.pieces.latency_us[at], bandwidth)
             for fit in self.calibration.fits
@@ -57,6 +63,8 @@ class CalibrationResult(Result):
     def _lines(self) -> Iterator[str]:
         yield from self.notes
         yield self.headline()
+        if self.kernels is not None:
+            yield from _of_kernels(self.kernels)
         yield from self._fits()
         yield from self._levels()
         yield from self._of_nccl()
@@ -127,3 +135,24 @@ class CalibrationResult(Result):
 def _within(spread: float) -> str:
     """The 95 % interval as a factor, where it is told."""
     return f"x/ {spread:.2f}" if spread < 1e3 else "(not told)"
+
+
+_FIGURES = {
+    "efficiency": "of the peak, by the largest multiplications",
+    "inner": "elements of k (at BF16) that reach half of that",
+    "half_tiles": "tiles of 128 x 128 elements that reach half of that",
+    "launch_ns": "ns before a kernel computes",
+}
+
+
+def _columns_of(fit: KernelFit) -> dict[str, Any]:
+    within = [fit.errors[name] for name in fit.values]
+    return {"figure": np.array([*fit.values]), "value": np.array([*fit.values.values()]), "within": np.array(within)}
+
+
+def _of_kernels(fit: KernelFit) -> Iterator[str]:
+    for name, what in _FIGURES.items():
+        assumed = "; the profile does not tell it: what is expected" if name in fit.unseen else ""
+        yield f"  {name:<11} {fit.values[name]:>9.4g} {_within(fit.errors[name]):<10} {what}{assumed}"
+    yield f"  times of the shapes are met within {fit.median:.1%}, nine of ten within {fit.tenth:.1%}"
+    yield f"  --accelerator {fit.accelerator.spec}"
