@@ -1,6 +1,7 @@
 """Builds a trace node by node."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -131,7 +132,7 @@ class TraceBuilder:
         self._nodes.append(node)
         self._data_deps.append(tuple(deps))
         self._ctrl_deps.append(tuple(ctrl_deps))
-        self._rest.append(encode_attributes(extra) if extra else b"")
+        self._rest.append(_encoded(tuple(extra.items())) if extra else b"")
         return node["id"]
 
     def begin_step(self, number: int) -> None:
@@ -175,6 +176,12 @@ def _offset(lengths: list[int]) -> NDArray[np.int64]:
     offset = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offset[1:])
     return offset
+
+
+@lru_cache(maxsize=4096)
+def _encoded(attributes: tuple[tuple[str, int | str], ...]) -> bytes:
+    """Nodes that follow each other mostly say the same."""
+    return encode_attributes(dict(attributes))
 
 
 def encode_attributes(attributes: Mapping[str, int | str]) -> bytes:

@@ -66,7 +66,7 @@ class LayerPasses:
 
     def backward_embedding(self, label: str) -> None:
         self._enter(label)
-        self._tape.compute(f"{label} embedding", self._embedding.weight_gradient)
+        self._tape.compute(f"{label} embedding", self._embedding.weight_gradient, of_weights=True)
 
     def forward_output(self, label: str) -> None:
         """Logits and loss; the loss needs the largest logit, the sum of exponentials and the target's of each token."""
@@ -112,7 +112,7 @@ class LayerPasses:
         reduced = self._reduce(name) if inputs else ()
         if weights:
             tape.join(gathered)
-            tape.compute(f"{name} weight gradient", passes.weight_gradient)
+            tape.compute(f"{name} weight gradient", passes.weight_gradient, of_weights=True)
         tape.join(reduced)
 
     def _enter(self, name: str) -> None:
@@ -156,12 +156,12 @@ class LayerPasses:
             tape.compute(f"{label} experts input gradient", self._experts.input_gradient)
             returned = self._return(f"{label} dispatch gradient", tape.tail)
         if weights:
-            tape.compute(f"{label} experts weight gradient", self._experts.weight_gradient)
+            tape.compute(f"{label} experts weight gradient", self._experts.weight_gradient, of_weights=True)
         tape.join(returned)
         if inputs:
             tape.compute(f"{label} router input gradient", self._router.input_gradient)
         if weights:
-            tape.compute(f"{label} router weight gradient", self._router.weight_gradient)
+            tape.compute(f"{label} router weight gradient", self._router.weight_gradient, of_weights=True)
 
     def _shared_forward(self, label: str) -> tuple[int, ...]:
         """The shared experts, while tokens travel; returns what ends them."""

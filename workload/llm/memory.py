@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from hocket.base.enums import assert_never
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.parameters import ParameterCount, layer_parameters, stage_parameters
-from hocket.workload.llm.pipeline import PassKind, stage_tasks
+from hocket.workload.llm.passes import PassKind
+from hocket.workload.llm.pipeline import stage_tasks
 from hocket.workload.llm.plan import ACTIVATION_BYTES, PARAMETER_BYTES, AttentionKernel, ParallelPlan, Recomputation
 
 __all__ = ["MemoryEstimate", "memory_of"]
@@ -58,7 +59,7 @@ def _whole(parameters: ParameterCount) -> int:
 
 
 def _shard(parameters: ParameterCount, plan: ParallelPlan) -> int:
-    return -(-parameters.dense // plan.replicas) + -(-parameters.experts * plan.ep // plan.replicas)
+    return -(-parameters.dense // plan.copies) + -(-parameters.experts * plan.ep // plan.copies)
 
 
 def _activations(card: ModelCard, plan: ParallelPlan, stage: int) -> int:
@@ -82,7 +83,7 @@ def _activations(card: ModelCard, plan: ParallelPlan, stage: int) -> int:
 def _chunk_bytes(card: ModelCard, plan: ParallelPlan, stage: int, chunk: int) -> int:
     """What a micro-batch's forward pass through a chunk leaves to be kept."""
     total = sum(_layer_bytes(card, plan, layer) for layer in plan.layers_of(card, stage, chunk))
-    if stage == plan.pp - 1 and chunk == plan.chunks - 1:
+    if plan.has_output(stage, chunk):
         logits = 4 * plan.tokens(card) * card.output.on_rank(plan.tp).outputs
         total += logits + 2 * ACTIVATION_BYTES * plan.sharded_tokens(card) * card.hidden
     return total

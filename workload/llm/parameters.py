@@ -52,16 +52,20 @@ def embedding_parameters(card: ModelCard, plan: ParallelPlan) -> ParameterCount:
 def output_parameters(card: ModelCard, plan: ParallelPlan) -> ParameterCount:
     """One rank's part of the last norm and the output layer, which one stage alone shares with the embedding."""
     norm = ParameterCount(card.norm, 0, card.norm)
-    return norm if card.tied_embeddings and plan.pp == 1 else norm + _part(card.output, plan)
+    return norm if card.tied_embeddings and plan.shares_ends else norm + _part(card.output, plan)
 
 
 def stage_parameters(card: ModelCard, plan: ParallelPlan, stage: int) -> ParameterCount:
     """All that a rank of a pipeline stage holds."""
-    total = embedding_parameters(card, plan) if stage == 0 else ParameterCount()
+    total = ParameterCount()
     for chunk in range(plan.chunks):
+        if plan.has_embedding(stage, chunk):
+            total += embedding_parameters(card, plan)
         for layer in plan.layers_of(card, stage, chunk):
             total += layer_parameters(card, plan, layer)
-    return total + output_parameters(card, plan) if stage == plan.pp - 1 else total
+        if plan.has_output(stage, chunk):
+            total += output_parameters(card, plan)
+    return total
 
 
 def _part(linear: Linear, plan: ParallelPlan) -> ParameterCount:

@@ -2,14 +2,14 @@
 
 1F1B: PipeDream-Flush (arXiv:2006.09503). Interleaved: Narayanan et al., Efficient Large-Scale Language Model Training
 on GPU Clusters Using Megatron-LM (arXiv:2104.04473, section 2.2.2). ZB-H1: Qi et al., Zero Bubble Pipeline
-Parallelism (arXiv:2401.10241, section 2).
+Parallelism (arXiv:2401.10241, section 2). Those of two chunks a stage: `two_chunks`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import Enum
 
 from hocket.base.enums import StrEnum, assert_never
+from hocket.workload.llm.passes import PassKind, PipelineTask
+from hocket.workload.llm.two_chunks import dual_pipe, dual_pipe_v, zero_bubble_v
 
 __all__ = ["PassKind", "PipelineSchedule", "PipelineTask", "stage_tasks"]
 
@@ -20,31 +20,26 @@ class PipelineSchedule(StrEnum):
     ONE_F_ONE_B = "1f1b"
     INTERLEAVED = "interleaved"
     ZB_H1 = "zb-h1"
+    ZB_V = "zb-v"
+    DUALPIPE = "dualpipe"
+    DUALPIPE_V = "dualpipe-v"
 
+    @property
+    def is_v(self) -> bool:
+        """Whether a stage's second chunk lies as far from the model's end as its first from the beginning."""
+        return self in (PipelineSchedule.ZB_V, PipelineSchedule.DUALPIPE_V)
 
-class PassKind(Enum):
-    """What is done to a micro-batch; BACKWARD is both gradients, layer by layer."""
-
-    FORWARD = 0
-    BACKWARD = 1
-    INPUT_GRADIENT = 2
-    WEIGHT_GRADIENT = 3
-
-
-@dataclass(frozen=True)
-class PipelineTask:
-    """A pass of a micro-batch through one chunk of a stage's layers."""
-
-    kind: PassKind
-    chunk: int
-    micro_batch: int
+    @property
+    def two_chunks(self) -> bool:
+        """Whether a stage always has two chunks of layers."""
+        return self.is_v or self is PipelineSchedule.DUALPIPE
 
 
 def stage_tasks(
     schedule: PipelineSchedule, stage: int, stages: int, chunks: int, micro_batches: int
 ) -> tuple[PipelineTask, ...]:
     """What stage `stage` of `stages` does to all micro-batches. `chunks` above 1 need the interleaved schedule and a
-    multiple of `stages` micro-batches."""
+    multiple of `stages` micro-batches. DualPipe's first direction takes the first half of the micro-batches."""
     match schedule:
         case PipelineSchedule.INTERLEAVED:
             return tuple(_interleaved(stage, stages, chunks, micro_batches))
@@ -52,6 +47,12 @@ def stage_tasks(
             return tuple(_zero_bubble(stage, stages, micro_batches))
         case PipelineSchedule.ONE_F_ONE_B:
             return tuple(_one_forward_one_backward(stage, stages, micro_batches))
+        case PipelineSchedule.ZB_V:
+            return tuple(zero_bubble_v(stage, stages, micro_batches))
+        case PipelineSchedule.DUALPIPE:
+            return tuple(dual_pipe(stage, stages, micro_batches))
+        case PipelineSchedule.DUALPIPE_V:
+            return tuple(dual_pipe_v(stage, stages, micro_batches))
         case _:
             assert_never(schedule)
 

@@ -6,6 +6,7 @@ from hocket.base.enums import StrEnum
 from hocket.base.errors import Infeasible
 from hocket.workload.accelerators import Precision
 from hocket.workload.llm.card import ModelCard
+from hocket.workload.llm.layout import layer_ranges, part_of, split_layers
 from hocket.workload.llm.pipeline import PipelineSchedule
 
 __all__ = ["AttentionKernel", "ContextMethod", "ParallelPlan", "Recomputation"]
@@ -47,11 +48,13 @@ class ParallelPlan:
     """Sizes of the parallel groups, the batch, and how the steps overlap.
 
     `tp` tensor, `pp` pipeline, `dp` data, `cp` context parallel ranks make tp * pp * dp * cp in all; `ep` expert
-    parallel ones are taken from dp * cp. `chunks`: model chunks of a stage, for the interleaved schedule. `zero`: stage
+    parallel ones are taken from dp * cp. `chunks`: model chunks of a stage, for the interleaved schedule; those of a V
+    and DualPipe are always 2. `zero`: stage
     of ZeRO (arXiv:1910.02054), 3 is FSDP; it shards over dp * cp. `global_batch` and `micro_batch` are sequences.
     `bucket_bytes`: gradients are reduced as soon as this much is there, in whole layers. `order`: what varies fastest
     from rank to rank first. `gradient_bytes`: of one gradient, 4 or 2. `embeddings_count`: the embedding and the output
-    layer take the place of a layer each when layers are dealt out to stages.
+    layer take the place of a layer each when layers are dealt out to stages. `layers_per_stage`, `first_stage_layers`
+    and `last_stage_layers`: how they are dealt out instead (`hocket.workload.llm.layout.split_layers`).
     """
 
     tp: int = 1
@@ -72,7 +75,14 @@ class ParallelPlan:
     gradient_bytes: int = 4
     bucket_bytes: int = 160_000_000
     embeddings_count: bool = False
+    layers_per_stage: tuple[int, ...] = ()
+    first_stage_layers: int | None = None
+    last_stage_layers: int | None = None
     order: tuple[str, ...] = ("tp", "cp", "dp", "pp")
+
+    def __post_init__(self) -> None:
+        if self.schedule.two_chunks and self.chunks == 1:
+            object.__setattr__(self, "chunks", 2)
 
     @property
     def num_ranks(self) -> int:
@@ -80,8 +90,24 @@ class ParallelPlan:
 
     @property
     def replicas(self) -> int:
-        """Ranks that hold the same dense parameters: those over which gradients are reduced."""
+        """Ranks of a stage that hold the same dense parameters."""
         return self.dp * self.cp
+
+    @property
+    def copies(self) -> int:
+        """Ranks that hold the same dense parameters, over which gradients are reduced: with DualPipe those of the
+        opposite stage, too."""
+        return self.replicas * (2 if self.schedule is PipelineSchedule.DUALPIPE else 1)
+
+    @property
+    def parts(self) -> int:
+        """Parts that the pipeline cuts the model into; DualPipe has each of them twice."""
+        return self.pp * (1 if self.schedule is PipelineSchedule.DUALPIPE else self.chunks)
+
+    @property
+    def shares_ends(self) -> bool:
+        """Whether one stage has both the embedding and the output."""
+        return self.pp == 1 or self.schedule.two_chunks
 
     @property
     def micro_batches(self) -> int:
@@ -123,21 +149,34 @@ class ParallelPlan:
         )  # fmt: skip
 
     def _check_pipeline(self, card: ModelCard) -> None:
-        interleaved = self.schedule is PipelineSchedule.INTERLEAVED
-        _require(
-            self.chunks == 1 or interleaved, f"{self.chunks} chunks of layers a stage need the interleaved schedule"
-        )
-        _require(self.pp > 1 or not interleaved, "the interleaved schedule needs pp above 1")
+        schedule = self.schedule
+        interleaved = schedule is PipelineSchedule.INTERLEAVED
+        if schedule.two_chunks:
+            _require(self.chunks == 2, f"the schedule {schedule} has 2 chunks of layers a stage, not {self.chunks}")
+        else:
+            _require(
+                self.chunks == 1 or interleaved, f"{self.chunks} chunks of layers a stage need the interleaved schedule"
+            )
+        _require(self.pp > 1 or not (interleaved or schedule.two_chunks), f"the {schedule} schedule needs pp above 1")
         if interleaved:
             _divides(
                 self.pp, self.micro_batches, f"the interleaved schedule needs a multiple of pp {self.pp} "
                 f"micro-batches; there are {self.micro_batches}: choose another global batch",
             )  # fmt: skip
-        places = card.layers + (2 if self.embeddings_count else 0)
-        parts = self.pp * self.chunks
-        what = f"{card.layers} layers" + (" and 2 for the embedding and the output" if self.embeddings_count else "")
-        _divides(parts, places, f"{what} cannot be dealt out evenly to pp {self.pp} * {self.chunks} chunks")
-        _require(places // parts > 1 or not self.embeddings_count, f"{what}: a stage would have no layer left")
+        if schedule in (PipelineSchedule.DUALPIPE, PipelineSchedule.DUALPIPE_V):
+            self._check_dual()
+        self._part_sizes(card)
+
+    def _check_dual(self) -> None:
+        schedule, least = self.schedule, 2 * self.pp
+        _require(
+            self.micro_batches >= least, f"the schedule {schedule} needs 2 * pp = {least} micro-batches and more; "
+            f"there are {self.micro_batches}: choose a greater global batch",
+        )  # fmt: skip
+        _require(self.zero < 2, f"the schedule {schedule} keeps whole gradients: ZeRO 0 or 1, not {self.zero}")
+        if schedule is PipelineSchedule.DUALPIPE:
+            _divides(2, self.pp, f"DualPipe pairs opposite stages: pp {self.pp} must be even")
+            _divides(2, self.micro_batches, f"DualPipe shares {self.micro_batches} micro-batches among two directions")
 
     def _check_experts(self, card: ModelCard) -> None:
         if card.experts is None:
@@ -151,12 +190,31 @@ class ParallelPlan:
             "experts with both tp and ep need sequence parallelism, or tokens would be sent tp times",
         )
 
+    def part(self, stage: int, chunk: int) -> int:
+        """Which part of the model, in the order of a forward pass, a stage's chunk is."""
+        return part_of(self.schedule, stage, chunk, self.pp)
+
     def layers_of(self, card: ModelCard, stage: int, chunk: int) -> range:
-        """The layers of a stage's chunk: chunk by chunk, stage after stage."""
-        part, parts = chunk * self.pp + stage, self.pp * self.chunks
-        before = 1 if self.embeddings_count else 0
-        size = (card.layers + 2 * before) // parts
-        return range(max(part * size - before, 0), min((part + 1) * size - before, card.layers))
+        """The layers of a stage's chunk."""
+        return layer_ranges(self._part_sizes(card))[self.part(stage, chunk)]
+
+    def has_embedding(self, stage: int, chunk: int) -> bool:
+        return self.part(stage, chunk) == 0
+
+    def has_output(self, stage: int, chunk: int) -> bool:
+        return self.part(stage, chunk) == self.parts - 1
+
+    def _part_sizes(self, card: ModelCard) -> tuple[int, ...]:
+        return split_layers(
+            card.layers,
+            self.schedule,
+            self.pp,
+            self.parts // self.pp,
+            self.layers_per_stage,
+            self.first_stage_layers,
+            self.last_stage_layers,
+            self.embeddings_count,
+        )
 
 
 def _require(holds: bool, message: str) -> None:

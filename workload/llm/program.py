@@ -1,6 +1,7 @@
 """What all ranks of a pipeline stage do in one training step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from hocket.chakra.trace import Trace
 from hocket.workload.llm.blocks import LayerPasses
@@ -12,7 +13,8 @@ from hocket.workload.llm.parameters import (
     output_parameters,
     stage_parameters,
 )
-from hocket.workload.llm.pipeline import PassKind, PipelineTask, stage_tasks
+from hocket.workload.llm.passes import PassKind, PipelineTask
+from hocket.workload.llm.pipeline import PipelineSchedule, stage_tasks
 from hocket.workload.llm.plan import ACTIVATION_BYTES, ParallelPlan, Recomputation
 from hocket.workload.llm.ranks import Peer
 from hocket.workload.llm.sharding import DataParallel, Unit
@@ -58,32 +60,42 @@ class _Stage:
             for part in self._in_order(task)
         ]
         self._data = DataParallel(plan, self._tape, uses)
+        self._reduces_late = plan.schedule is PipelineSchedule.DUALPIPE  # ranks that share gradients end them in
+        # another order: they reduce them when all are there
         self._message_bytes = ACTIVATION_BYTES * plan.sharded_tokens(card) * card.hidden
         self._before_previous: tuple[int, ...] = ()  # what a receive waits for: it is posted one task ahead
         self._before: tuple[int, ...] = ()
 
     def trace(self) -> Trace:
-        for task in self._tasks:
-            self._before_previous, self._before = self._before, self._tape.tail
-            if task.kind is PassKind.FORWARD:
-                self._forward(task)
-            else:
-                self._backward(task)
-        ends = self._card.tied_embeddings and self._plan.pp > 1 and self._stage in (0, self._plan.pp - 1)
-        embedding = self._card.output.on_rank(self._plan.tp).weights if ends else 0
-        self._data.step(self._work, stage_parameters(self._card, self._plan, self._stage), embedding)
-        return self._tape.build()
+        plan, tape = self._plan, self._tape
+        for tasks in _together(self._tasks):
+            self._before_previous, self._before = self._before, tape.tail
+            for task in tasks:
+                self._receive(task)
+            tape.beside([partial(self._do, task) for task in tasks])
+            for task in tasks:
+                self._send(task)
+        tape.says = {"pass": "optimizer", "stage": self._stage}
+        if self._reduces_late:
+            self._data.reduce_all([self._units[layer] for layer in sorted(self._units, key=_model_order)])
+        ends = self._card.tied_embeddings and not plan.shares_ends and self._stage in (0, plan.pp - 1)
+        embedding = self._card.output.on_rank(plan.tp).weights if ends else 0
+        self._data.step(self._work, stage_parameters(self._card, plan, self._stage), embedding)
+        return tape.build()
 
-    def _forward(self, task: PipelineTask) -> None:
-        part, parts = task.chunk * self._plan.pp + self._stage, self._plan.pp * self._plan.chunks
-        if part > 0:
-            self._receive(task, Peer.PREVIOUS_STAGE, part - 1, "activations")
-        label = f"forward {task.micro_batch}"
-        for layer in self._in_order(task):
-            self._data.use()
-            self._forward_part(label, layer)
-        if part < parts - 1:
-            self._send(task, Peer.NEXT_STAGE, part, "activations")
+    def _say(self, task: PipelineTask) -> None:
+        names = {PassKind.FORWARD: "forward", PassKind.WEIGHT_GRADIENT: "weight_gradient"}
+        kind = names.get(task.kind, "backward")
+        self._tape.says = {"pass": kind, "stage": self._stage, "micro_batch": task.micro_batch}
+
+    def _do(self, task: PipelineTask) -> None:
+        self._say(task)
+        if task.kind is PassKind.FORWARD:
+            for layer in self._in_order(task):
+                self._data.use()
+                self._forward_part(f"forward {task.micro_batch}", layer)
+        else:
+            self._backward(task)
 
     def _forward_part(self, label: str, layer: int) -> None:
         if layer == _EMBEDDING:
@@ -95,21 +107,16 @@ class _Stage:
 
     def _backward(self, task: PipelineTask) -> None:
         inputs, weights = task.kind is not PassKind.WEIGHT_GRADIENT, task.kind is not PassKind.INPUT_GRADIENT
-        part, parts = task.chunk * self._plan.pp + self._stage, self._plan.pp * self._plan.chunks
-        if inputs and part < parts - 1:
-            self._receive(task, Peer.NEXT_STAGE, parts + part + 1, "gradients")
         label = f"{'backward' if inputs else 'weights'} {task.micro_batch}"
         last = task.micro_batch == self._plan.micro_batches - 1
         for layer in self._in_order(task):
             if inputs:
                 self._data.use()
             self._backward_part(label, layer, inputs, weights)
-            if weights:
+            if weights and not self._reduces_late:
                 self._data.add_gradients(self._units[layer], last)
         if weights:
             self._data.close_buckets(last)
-        if inputs and part > 0:
-            self._send(task, Peer.PREVIOUS_STAGE, parts + part, "gradients")
 
     def _backward_part(self, label: str, layer: int, inputs: bool, weights: bool) -> None:
         if layer == _EMBEDDING:
@@ -120,15 +127,18 @@ class _Stage:
         else:
             name = f"{label} layer {layer}"
             if inputs and self._plan.recomputation is Recomputation.FULL:
+                said = self._tape.says
+                self._tape.says = {**said, "recomputed": 1}
                 self._blocks.forward(f"{name} again", layer)
+                self._tape.says = said
             self._blocks.backward(name, layer, inputs, weights)
 
     def _parts(self, chunk: int) -> Iterator[int]:
         """A chunk's layers, and the embedding and the output at the ends of the model, in forward order."""
-        if self._stage == 0 and chunk == 0:
+        if self._plan.has_embedding(self._stage, chunk):
             yield _EMBEDDING
         yield from self._plan.layers_of(self._card, self._stage, chunk)
-        if self._stage == self._plan.pp - 1 and chunk == self._plan.chunks - 1:
+        if self._plan.has_output(self._stage, chunk):
             yield _OUTPUT
 
     def _in_order(self, task: PipelineTask) -> list[int]:
@@ -142,13 +152,52 @@ class _Stage:
             return "output", output_parameters(self._card, self._plan)
         return f"layer {part}", layer_parameters(self._card, self._plan, part)
 
-    def _send(self, task: PipelineTask, peer: Peer, crossing: int, what: str) -> None:
-        self._tape.send(f"send {what} {task.micro_batch}", self._message_bytes, peer, self._tag(task, crossing))
+    def _send(self, task: PipelineTask) -> None:
+        """What a pass, and all that ran beside it, hands on to the next part or to the one before."""
+        forward, part = task.kind is PassKind.FORWARD, self._plan.part(self._stage, task.chunk)
+        if peer := self._neighbour(task, 1 if forward else -1):
+            self._say(task)
+            crossing = part if forward else self._plan.parts + part
+            name = f"send {_carried(task)} {task.micro_batch}"
+            self._tape.send(name, self._message_bytes, peer, self._tag(task, crossing))
 
-    def _receive(self, task: PipelineTask, peer: Peer, crossing: int, what: str) -> None:
-        name, tag = f"receive {what} {task.micro_batch}", self._tag(task, crossing)
-        self._tape.join([self._tape.receive(name, self._message_bytes, peer, tag, self._before_previous)])
+    def _receive(self, task: PipelineTask) -> None:
+        forward, part = task.kind is PassKind.FORWARD, self._plan.part(self._stage, task.chunk)
+        if peer := self._neighbour(task, -1 if forward else 1):
+            self._say(task)
+            crossing = part - 1 if forward else self._plan.parts + part + 1
+            name, tag = f"receive {_carried(task)} {task.micro_batch}", self._tag(task, crossing)
+            self._tape.join([self._tape.receive(name, self._message_bytes, peer, tag, self._before_previous)])
+
+    def _neighbour(self, task: PipelineTask, step: int) -> Peer | None:
+        """The stage of the model's part so many steps on; none where there is no other, and no message."""
+        plan, schedule = self._plan, self._plan.schedule
+        if task.kind is PassKind.WEIGHT_GRADIENT or not 0 <= plan.part(self._stage, task.chunk) + step < plan.parts:
+            return None
+        if schedule.two_chunks and task.chunk:
+            step = -step  # its second chunks go backwards
+        turns = schedule.is_v and self._stage == plan.pp - 1 and step > 0
+        return None if turns else Peer.NEXT_STAGE if step > 0 else Peer.PREVIOUS_STAGE
 
     def _tag(self, task: PipelineTask, crossing: int) -> int:
         """One for every message: both directions cross every border between the model's parts."""
-        return _FIRST_TAG + task.micro_batch * 2 * self._plan.pp * self._plan.chunks + crossing
+        return _FIRST_TAG + task.micro_batch * 2 * self._plan.parts + crossing
+
+
+def _together(tasks: Sequence[PipelineTask]) -> Iterator[list[PipelineTask]]:
+    """Tasks, those that run beside others with them."""
+    together: list[PipelineTask] = []
+    for task in tasks:
+        if together and not task.beside:
+            yield together
+            together = []
+        together.append(task)
+    yield together
+
+
+def _carried(task: PipelineTask) -> str:
+    return "activations" if task.kind is PassKind.FORWARD else "gradients"
+
+
+def _model_order(part: int) -> float:
+    return {_EMBEDDING: -1.0, _OUTPUT: float("inf")}.get(part, part)

@@ -1,9 +1,10 @@
 """Where each rank stands in the plan, and the process groups."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from hocket.base.enums import StrEnum
+from hocket.workload.llm.pipeline import PipelineSchedule
 from hocket.workload.llm.plan import ParallelPlan
 
 __all__ = ["GroupKind", "ParallelRanks", "Peer"]
@@ -79,18 +80,31 @@ class ParallelRanks:
         self._add(GroupKind.TENSOR, self._alike("cp", "dp", "pp"))
         self._add(GroupKind.CONTEXT, self._alike("tp", "dp", "pp"))
         replicas = self._alike("tp", "pp")
-        self._add(GroupKind.DATA, replicas)
+        self._add(GroupKind.DATA, self._with_opposite(replicas))
         self._add(GroupKind.PIPELINE, self._alike("tp", "cp", "dp"))
         ep = self._plan.ep
         if ep > 1:
             self._add(GroupKind.EXPERT, [group[i : i + ep] for group in replicas for i in range(0, len(group), ep)])
-            self._add(GroupKind.EXPERT_DATA, [group[i::ep] for group in replicas for i in range(ep)])
+            copies = [group[i::ep] for group in replicas for i in range(ep)]
+            self._add(GroupKind.EXPERT_DATA, self._with_opposite(copies))
         if self._plan.pp > 1:
             ends = (0, self._plan.pp - 1)
             pipelines = self._alike("tp", "cp", "dp")
             self._add(
                 GroupKind.EMBEDDING, [[rank for rank in group if self.stage(rank) in ends] for group in pipelines]
             )
+
+    def _with_opposite(self, groups: list[list[int]]) -> list[list[int]]:
+        """The groups; with DualPipe, whose opposite stages hold the same layers, each with that of the opposite
+        stage."""
+        if self._plan.schedule is not PipelineSchedule.DUALPIPE:
+            return groups
+        last = self._plan.pp - 1
+        joined: dict[_Place, list[int]] = {}
+        for group in groups:
+            place = self._places[group[0]]
+            joined.setdefault(replace(place, pp=min(place.pp, last - place.pp)), []).extend(group)
+        return [sorted(group) for group in joined.values()]
 
     def _alike(self, *dimensions: str) -> list[list[int]]:
         """The ranks that have these coordinates in common, ascending."""

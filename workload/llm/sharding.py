@@ -6,7 +6,7 @@ before each use, one part of the model ahead (3). Stages 2 and 3 keep no whole g
 micro-batch, 0 and 1 those of the last one. Shards are of equal size; what does not divide is padded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hocket.chakra.trace import CollectiveType
 from hocket.workload.llm.parameters import ParameterCount
@@ -30,7 +30,7 @@ class DataParallel:
 
     def __init__(self, plan: ParallelPlan, tape: Tape, uses: Sequence[Unit]) -> None:
         self._plan, self._tape, self._uses = plan, tape, uses
-        self._copies = {GroupKind.DATA: plan.replicas, GroupKind.EXPERT_DATA: plan.replicas // plan.ep}
+        self._copies = {GroupKind.DATA: plan.copies, GroupKind.EXPERT_DATA: plan.copies // plan.ep}
         self._num_used = 0
         self._gathered: tuple[int, ...] = self._gather(0) if uses else ()
         self._bucket: dict[GroupKind, int] = {}
@@ -58,6 +58,12 @@ class DataParallel:
         """A chunk's backward pass is over: what is left goes out."""
         for group in list(self._bucket):
             self._reduce("last", group, last_micro_batch)
+
+    def reduce_all(self, units: Iterable[Unit]) -> None:
+        """All gradients are there, and go out in this order."""
+        for unit in units:
+            self.add_gradients(unit, True)
+        self.close_buckets(True)
 
     def step(self, work: Workbook, parameters: ParameterCount, embedding: int) -> None:
         """The optimizer's step, when all gradients are there. `embedding`: gradients summed over both pipeline ends."""

@@ -24,6 +24,7 @@ from hocket.workload.llm import (
 )
 
 ONE, ZB, MANY = PipelineSchedule.ONE_F_ONE_B, PipelineSchedule.ZB_H1, PipelineSchedule.INTERLEAVED
+DUAL, DUAL_V = PipelineSchedule.DUALPIPE, PipelineSchedule.DUALPIPE_V
 H100 = ACCELERATORS["h100"]
 TOKENS = 128  # TINY's sequence
 HIDDEN = 2 * 256  # bytes of a token's hidden state in BF16
@@ -42,7 +43,12 @@ def computed(traces: TraceSet) -> int:
 
 
 GRID = [
-    (card, replace(plan, schedule=schedule, chunks=2 if schedule is MANY else 1, zero=zero, global_batch=4 * plan.dp))
+    (
+        card,
+        replace(
+            plan, schedule=schedule, chunks=2 if schedule is MANY else 1, zero=zero, global_batch=2 * plan.pp * plan.dp
+        ),
+    )
     for card, plan in (
         (TINY, ParallelPlan(tp=2, pp=2, dp=2)),
         (TIED, ParallelPlan(tp=2, pp=4, dp=2, sequence_parallel=True)),
@@ -51,8 +57,8 @@ GRID = [
         (EXPERTS, ParallelPlan(pp=2, dp=4, ep=4, recomputation=Recomputation.FULL)),
         (EXPERTS, ParallelPlan(tp=2, pp=2, dp=2, cp=2, ep=2, sequence_parallel=True)),
     )
-    for schedule in (ONE, ZB, MANY)
-    for zero in range(4)
+    for schedule in PipelineSchedule
+    for zero in range(2 if schedule in (DUAL, DUAL_V) else 4)
 ]
 
 

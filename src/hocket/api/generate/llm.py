@@ -30,6 +30,7 @@ from hocket.workload.llm import (
 )
 from hocket.workload.llm.huggingface import read_card
 from hocket.workload.llm.memory import memory_of
+from hocket.workload.parsing import parse_splits
 
 __all__ = ["GeneratedJob", "generated", "perform"]
 
@@ -132,6 +133,9 @@ def _plan(request: LlmGeneration) -> ParallelPlan:
         gradient_bytes=request.gradient_bytes,
         bucket_bytes=parse_bytes(request.bucket_size),
         embeddings_count=request.embeddings_count,
+        layers_per_stage=parse_splits(request.layers_per_stage) if request.layers_per_stage else (),
+        first_stage_layers=request.first_stage_layers,
+        last_stage_layers=request.last_stage_layers,
         order=tuple(request.order.split(",")),
     )
     if request.topology is None:

@@ -103,6 +103,8 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
         "hocket generate llm llama3-8b --dp 8 --zero 3 --global-batch 8 -o traces/",
         "hocket generate llm llama3-70b -t dgx-b200:nodes=4 --tp 8 --global-batch 64 -o traces/",
         "hocket generate llm gpt3-175b --tp 8 --sequence-parallel --pp 8 --dp 16 --global-batch 256 -o traces/",
+        "hocket generate llm deepseek-v3 --pp 16 --dp 8 --ep 8 --schedule dualpipe --zero 1 --global-batch 256"
+        " -o traces/",
         "hocket generate llm mixtral/config.json --sequence 4096 --dp 8 --ep 8 --global-batch 64 -o traces/",
     )
     performer: ClassVar[str] = f"{_ROOM}.llm:perform"
@@ -127,7 +129,16 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
         str,
         option("Order of the passes of a pipeline stage.", choices="hocket.workload.llm:PipelineSchedule"),
     ] = "1f1b"
-    chunks: Annotated[int, option("Model chunks of a stage, for interleaved.", ge=1, le=1 << 10)] = 1
+    chunks: Annotated[
+        int, option("Model chunks of a stage, for interleaved; those of a V and DualPipe are 2.", ge=1, le=1 << 10)
+    ] = 1
+    layers_per_stage: Annotated[
+        str | None, option("Layers of each pipeline stage, or of each chunk in the model's order: 3,4,4,3.")
+    ] = None
+    first_stage_layers: Annotated[
+        int | None, option("Layers of the first stage; the others share the rest.", ge=0, le=1 << 16)
+    ] = None
+    last_stage_layers: Annotated[int | None, option("Layers of the last stage, likewise.", ge=0, le=1 << 16)] = None
     embeddings_count: Annotated[bool, option("Embedding and output take a layer's place in their stages.")] = False
     dp: Annotated[
         int | None, option("Data parallel ranks; 1 by default, with --topology what fills it.", ge=1, le=1 << 20)
