@@ -33,16 +33,17 @@ def memory_of(card: ModelCard, plan: ParallelPlan, stage: int) -> MemoryEstimate
     """What a rank of this stage keeps at most; buffers of communication and fragmentation come on top.
 
     ZeRO's stages divide the optimizer's state, the gradients and the parameters (arXiv:1910.02054, figure 1); with
-    stage 3 the two largest neighbouring layers are whole at one time. Activations are those of arXiv:2205.05198,
-    equations 1 to 6, with this model's sizes, for the most micro-batches that the schedule has in flight; with
-    FlashAttention no scores are kept.
+    stage 3 those that are gathered ahead and one more are whole, taken to be the largest. Activations are those of
+    arXiv:2205.05198, equations 1 to 6, with this model's sizes, for the most micro-batches that the schedule has in
+    flight; with FlashAttention no scores are kept.
     """
     held = stage_parameters(card, plan, stage)
     whole = held.dense + held.experts
     shard = _shard(held, plan)
     gathered = max((_whole(layer_parameters(card, plan, layer)) for layer in _layers(card, plan, stage)), default=0)
+    divided = plan.zero == 3 and not plan.keep_gathered
     return MemoryEstimate(
-        parameters=PARAMETER_BYTES * (shard + 2 * gathered if plan.zero == 3 else whole),
+        parameters=PARAMETER_BYTES * (shard + (1 + plan.prefetch) * gathered if divided else whole),
         gradients=plan.gradient_bytes * (shard if plan.zero >= 2 else whole),
         optimizer=_OPTIMIZER_BYTES * (shard if plan.zero >= 1 else whole),
         activations=_activations(card, plan, stage),
@@ -59,7 +60,7 @@ def _whole(parameters: ParameterCount) -> int:
 
 
 def _shard(parameters: ParameterCount, plan: ParallelPlan) -> int:
-    return -(-parameters.dense // plan.copies) + -(-parameters.experts * plan.ep // plan.copies)
+    return -(-parameters.dense // plan.shards) + -(-parameters.experts * plan.ep // plan.shards)
 
 
 def _activations(card: ModelCard, plan: ParallelPlan, stage: int) -> int:

@@ -49,12 +49,14 @@ class ParallelPlan:
 
     `tp` tensor, `pp` pipeline, `dp` data, `cp` context parallel ranks make tp * pp * dp * cp in all; `ep` expert
     parallel ones are taken from dp * cp. `chunks`: model chunks of a stage, for the interleaved schedule; those of a V
-    and DualPipe are always 2. `zero`: stage
-    of ZeRO (arXiv:1910.02054), 3 is FSDP; it shards over dp * cp. `global_batch` and `micro_batch` are sequences.
-    `bucket_bytes`: gradients are reduced as soon as this much is there, in whole layers. `order`: what varies fastest
-    from rank to rank first. `gradient_bytes`: of one gradient, 4 or 2. `embeddings_count`: the embedding and the output
-    layer take the place of a layer each when layers are dealt out to stages. `layers_per_stage`, `first_stage_layers`
-    and `last_stage_layers`: how they are dealt out instead (`hocket.workload.llm.layout.split_layers`).
+    and DualPipe are always 2. `zero`: stage of ZeRO (arXiv:1910.02054), 3 is FSDP; it shards over dp * cp, or groups of
+    `shard_group` of these, which then sum their shards of gradients (hybrid sharding, arXiv:2304.11277, section 3.2.2).
+    With stage 3 parts of the model are gathered `prefetch` ahead, and with `keep_gathered` stay whole until their
+    backward pass. `global_batch` and `micro_batch` are sequences. `bucket_bytes`: gradients are reduced as soon as this
+    much is there, in whole layers. `order`: what varies fastest from rank to rank first. `gradient_bytes`: of one
+    gradient, 4 or 2. `embeddings_count`: the embedding and the output layer take the place of a layer each when layers
+    are dealt out to stages. `layers_per_stage`, `first_stage_layers` and `last_stage_layers`: how they are dealt out
+    instead (`hocket.workload.llm.layout.split_layers`).
     """
 
     tp: int = 1
@@ -66,6 +68,9 @@ class ParallelPlan:
     schedule: PipelineSchedule = PipelineSchedule.ONE_F_ONE_B
     chunks: int = 1
     zero: int = 0
+    shard_group: int | None = None
+    prefetch: int = 1
+    keep_gathered: bool = False
     context: ContextMethod = ContextMethod.RING
     global_batch: int = 1
     micro_batch: int = 1
@@ -98,6 +103,11 @@ class ParallelPlan:
         """Ranks that hold the same dense parameters, over which gradients are reduced: with DualPipe those of the
         opposite stage, too."""
         return self.replicas * (2 if self.schedule is PipelineSchedule.DUALPIPE else 1)
+
+    @property
+    def shards(self) -> int:
+        """Ranks among which ZeRO divides a dense parameter; all copies or a part of them."""
+        return self.shard_group or self.copies
 
     @property
     def parts(self) -> int:
@@ -138,6 +148,7 @@ class ParallelPlan:
             _require(self.tp > 1, "sequence parallelism divides among tensor parallel ranks: it needs tp above 1")
             _divides(self.tp, tokens, f"with sequence parallelism tp {self.tp} must divide a rank's {tokens} tokens")
         self._check_batch()
+        self._check_sharding()
         self._check_pipeline(card)
         self._check_experts(card)
 
@@ -147,6 +158,22 @@ class ParallelPlan:
             step, self.global_batch, f"dp {self.dp} * micro-batch {self.micro_batch} must divide the global batch "
             f"{self.global_batch}",
         )  # fmt: skip
+
+    def _check_sharding(self) -> None:
+        _require(self.prefetch >= 0, f"prefetch is {self.prefetch}; it cannot be negative")
+        _require(
+            self.zero == 3 or (self.prefetch == 1 and not self.keep_gathered),
+            f"only ZeRO 3 gathers ahead and keeps what it gathered; this is ZeRO {self.zero}",
+        )
+        if self.shard_group is None:
+            return
+        _require(self.zero > 0, "a shard group divides what ZeRO 1 to 3 divide; this is ZeRO 0")
+        _require(self.shard_group > 0, f"shard group is {self.shard_group}; it must be positive")
+        _divides(
+            self.shard_group, self.copies, f"shard group {self.shard_group} must divide the {self.copies} ranks that "
+            "hold the same parameters",
+        )  # fmt: skip
+        _divides(self.ep, self.shard_group, f"ep {self.ep} must divide the shard group of {self.shard_group}")
 
     def _check_pipeline(self, card: ModelCard) -> None:
         schedule = self.schedule

@@ -54,7 +54,7 @@ class _Stage:
         self._tasks = stage_tasks(plan.schedule, stage, plan.pp, plan.chunks, plan.micro_batches)
         self._units = {part: self._unit(part) for chunk in range(plan.chunks) for part in self._parts(chunk)}
         uses = [
-            self._units[part]
+            (self._units[part], task.kind is not PassKind.FORWARD)
             for task in self._tasks
             if task.kind is not PassKind.WEIGHT_GRADIENT
             for part in self._in_order(task)

@@ -11,7 +11,9 @@ __all__ = ["GroupKind", "ParallelRanks", "Peer"]
 
 
 class GroupKind(StrEnum):
-    """Kinds of process groups; "dp" holds all copies of a dense parameter (dp * cp ranks), "expert_dp" of an expert."""
+    """Kinds of process groups; "dp" holds all copies of a dense parameter (dp * cp ranks), "expert_dp" of an expert.
+
+    With hybrid sharding "dp_shard" holds the shards of one copy, "dp_replica" the copies of one shard."""
 
     TENSOR = "tp"
     CONTEXT = "cp"
@@ -20,6 +22,10 @@ class GroupKind(StrEnum):
     EXPERT = "ep"
     EXPERT_DATA = "expert_dp"
     EMBEDDING = "embedding"
+    SHARD = "dp_shard"
+    REPLICA = "dp_replica"
+    EXPERT_SHARD = "expert_dp_shard"
+    EXPERT_REPLICA = "expert_dp_replica"
 
 
 class Peer(IntEnum):
@@ -30,6 +36,10 @@ class Peer(IntEnum):
     PREVIOUS_STAGE = 2
     NEXT_CONTEXT = 3
     PREVIOUS_CONTEXT = 4
+
+
+_DENSE = GroupKind.DATA, GroupKind.SHARD, GroupKind.REPLICA
+_EXPERTS = GroupKind.EXPERT_DATA, GroupKind.EXPERT_SHARD, GroupKind.EXPERT_REPLICA
 
 
 @dataclass(frozen=True)
@@ -80,19 +90,27 @@ class ParallelRanks:
         self._add(GroupKind.TENSOR, self._alike("cp", "dp", "pp"))
         self._add(GroupKind.CONTEXT, self._alike("tp", "dp", "pp"))
         replicas = self._alike("tp", "pp")
-        self._add(GroupKind.DATA, self._with_opposite(replicas))
+        self._add_copies(self._with_opposite(replicas), self._plan.shards, _DENSE)
         self._add(GroupKind.PIPELINE, self._alike("tp", "cp", "dp"))
         ep = self._plan.ep
         if ep > 1:
             self._add(GroupKind.EXPERT, [group[i : i + ep] for group in replicas for i in range(0, len(group), ep)])
             copies = [group[i::ep] for group in replicas for i in range(ep)]
-            self._add(GroupKind.EXPERT_DATA, self._with_opposite(copies))
+            self._add_copies(self._with_opposite(copies), self._plan.shards // ep, _EXPERTS)
         if self._plan.pp > 1:
             ends = (0, self._plan.pp - 1)
             pipelines = self._alike("tp", "cp", "dp")
             self._add(
                 GroupKind.EMBEDDING, [[rank for rank in group if self.stage(rank) in ends] for group in pipelines]
             )
+
+    def _add_copies(self, groups: list[list[int]], shards: int, kinds: tuple[GroupKind, ...]) -> None:
+        copies, shard, replica = kinds
+        self._add(copies, groups)
+        if self._plan.shard_group:
+            cuts = range(0, len(groups[0]), shards)
+            self._add(shard, [group[cut : cut + shards] for group in groups for cut in cuts])
+            self._add(replica, [group[place::shards] for group in groups for place in range(shards)])
 
     def _with_opposite(self, groups: list[list[int]]) -> list[list[int]]:
         """The groups; with DualPipe, whose opposite stages hold the same layers, each with that of the opposite

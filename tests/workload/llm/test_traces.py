@@ -3,9 +3,8 @@
 from collections import Counter
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from llm_models import EXPERTS, TIED, TINY
+from llm_models import EXPERTS, TIED, TINY, communicated
 
 from hocket.chakra import CollectiveType, NodeType, TraceSet
 from hocket.chakra.validate import validate
@@ -28,14 +27,6 @@ DUAL, DUAL_V = PipelineSchedule.DUALPIPE, PipelineSchedule.DUALPIPE_V
 H100 = ACCELERATORS["h100"]
 TOKENS = 128  # TINY's sequence
 HIDDEN = 2 * 256  # bytes of a token's hidden state in BF16
-
-
-def communicated(traces: TraceSet, rank: int, kind: CollectiveType, group: str) -> Counter[int]:
-    """How often the rank has a collective of each size."""
-    trace = traces.traces[rank]
-    names = np.array([trace.strings[name].partition(".")[0] if name >= 0 else "" for name in trace.process_group])
-    rows = (trace.type == NodeType.COMM_COLL) & (trace.comm_type == kind) & (names == group)
-    return Counter(trace.comm_bytes[rows].tolist())
 
 
 def computed(traces: TraceSet) -> int:

@@ -144,6 +144,13 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
         int | None, option("Data parallel ranks; 1 by default, with --topology what fills it.", ge=1, le=1 << 20)
     ] = None
     zero: Annotated[int, option("Stage of ZeRO; 3 is FSDP.", ge=0, le=3)] = 0
+    shard_group: Annotated[
+        int | None, option("Ranks that share one copy (hybrid sharding); all copies by default.", ge=1, le=1 << 20)
+    ] = None
+    prefetch: Annotated[int, option("Parts of the model that ZeRO 3 gathers ahead.", ge=0, le=1 << 16)] = 1
+    keep_gathered: Annotated[
+        bool, option("What ZeRO 3 gathered stays until its backward pass (FSDP's reshard_after_forward=False).")
+    ] = False
     bucket_size: Annotated[str, option("Gradients are reduced when this much is there.")] = "160MB"
     gradient_bytes: Annotated[int, option("Bytes of a gradient: 4 (FP32) or 2 (BF16).")] = 4
     cp: Annotated[int, option("Context parallel ranks.", ge=1, le=1 << 16)] = 1
