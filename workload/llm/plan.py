@@ -36,11 +36,15 @@ class AttentionKernel(StrEnum):
 
 
 class ContextMethod(StrEnum):
-    """How a rank meets the keys and values of the whole sequence: in a ring (Ring Attention, arXiv:2310.01889), or
-    gathered before the attention (Llama 3, arXiv:2407.21783, section 3.3.2)."""
+    """How a rank meets the keys and values of the whole sequence: in a ring (Ring Attention, arXiv:2310.01889),
+    gathered
+    before the attention (Llama 3, arXiv:2407.21783, section 3.3.2), all of them for a part of the heads (DeepSpeed
+    Ulysses, arXiv:2309.14509), or that among `context_inner` neighbours and a ring of these (arXiv:2405.07719)."""
 
     RING = "ring"
     ALL_GATHER = "all_gather"
+    ULYSSES = "ulysses"
+    HIERARCHICAL = "hierarchical"
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ class ParallelPlan:
     prefetch: int = 1
     keep_gathered: bool = False
     context: ContextMethod = ContextMethod.RING
+    context_inner: int | None = None
     global_batch: int = 1
     micro_batch: int = 1
     recomputation: Recomputation = Recomputation.SELECTIVE
@@ -97,6 +102,12 @@ class ParallelPlan:
     def replicas(self) -> int:
         """Ranks of a stage that hold the same dense parameters."""
         return self.dp * self.cp
+
+    @property
+    def context_heads(self) -> int:
+        """Context parallel ranks that share out the heads."""
+        inner = {ContextMethod.ULYSSES: self.cp, ContextMethod.HIERARCHICAL: self.context_inner or 1}
+        return inner.get(self.context, 1)
 
     @property
     def copies(self) -> int:
@@ -147,10 +158,23 @@ class ParallelPlan:
             tokens = card.sequence // self.cp
             _require(self.tp > 1, "sequence parallelism divides among tensor parallel ranks: it needs tp above 1")
             _divides(self.tp, tokens, f"with sequence parallelism tp {self.tp} must divide a rank's {tokens} tokens")
+        self._check_context(card)
         self._check_batch()
         self._check_sharding()
         self._check_pipeline(card)
         self._check_experts(card)
+
+    def _check_context(self, card: ModelCard) -> None:
+        is_hierarchical = self.context is ContextMethod.HIERARCHICAL
+        _require(
+            is_hierarchical == (self.context_inner is not None),
+            "hierarchical context parallelism, and it alone, needs the inner ranks that share out heads",
+        )
+        inner = self.context_heads
+        _require(inner > 0, f"inner context parallel ranks are {inner}; they must be positive")
+        _divides(inner, self.cp, f"{inner} inner context parallel ranks must divide cp {self.cp}")
+        heads = (card.heads if card.latent else card.key_value_heads) // self.tp
+        _divides(inner, heads, f"{inner} context parallel ranks cannot share out a rank's {heads} key/value heads")
 
     def _check_batch(self) -> None:
         step = self.dp * self.micro_batch

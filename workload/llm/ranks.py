@@ -17,6 +17,7 @@ class GroupKind(StrEnum):
 
     TENSOR = "tp"
     CONTEXT = "cp"
+    CONTEXT_HEADS = "cp_heads"
     DATA = "dp"
     PIPELINE = "pp"
     EXPERT = "ep"
@@ -74,7 +75,10 @@ class ParallelRanks:
         return [
             rank,
             *(self._neighbour(place, pp=(place.pp + step) % plan.pp) for step in (1, -1)),
-            *(self._neighbour(place, cp=(place.cp + step) % plan.cp) for step in (1, -1)),
+            *(
+                self._neighbour(place, cp=(place.cp + step) % plan.cp)
+                for step in (plan.context_heads, -plan.context_heads)
+            ),
         ]
 
     def _place(self, rank: int) -> _Place:
@@ -88,7 +92,10 @@ class ParallelRanks:
 
     def _add_groups(self) -> None:
         self._add(GroupKind.TENSOR, self._alike("cp", "dp", "pp"))
-        self._add(GroupKind.CONTEXT, self._alike("tp", "dp", "pp"))
+        context, inner = self._alike("tp", "dp", "pp"), self._plan.context_heads
+        self._add(GroupKind.CONTEXT, context)
+        cuts = range(0, self._plan.cp, inner)
+        self._add(GroupKind.CONTEXT_HEADS, [group[cut : cut + inner] for group in context for cut in cuts])
         replicas = self._alike("tp", "pp")
         self._add_copies(self._with_opposite(replicas), self._plan.shards, _DENSE)
         self._add(GroupKind.PIPELINE, self._alike("tp", "cp", "dp"))

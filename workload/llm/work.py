@@ -128,6 +128,16 @@ class Workbook:
         heads = card.heads if card.latent else card.key_value_heads
         return self._tokens * heads * (card.key_dim + card.value_dim) // self._plan.tp
 
+    @property
+    def queries(self) -> int:
+        """Elements of the queries of this rank's tokens and heads."""
+        return self._tokens * self._card.heads * self._card.key_dim // self._plan.tp
+
+    @property
+    def results(self) -> int:
+        """Elements of what the attention gives for them."""
+        return self._tokens * self._card.heads * self._card.value_dim // self._plan.tp
+
     def feed_forward(self) -> PassWork:
         """A dense layer's feed-forward with norm and residual."""
         return self._norm() + self._mlp(self._card.ffn, self._tokens, 1) + self._residual()

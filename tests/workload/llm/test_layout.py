@@ -9,7 +9,7 @@ from llm_models import EXPERTS, TINY
 from hocket.base.errors import Infeasible
 from hocket.chakra import NodeType, Trace
 from hocket.workload.accelerators import ACCELERATORS
-from hocket.workload.llm import MODELS, ParallelPlan, PipelineSchedule, llm_traces
+from hocket.workload.llm import MODELS, ContextMethod, ParallelPlan, PipelineSchedule, llm_traces
 from hocket.workload.llm.layout import deal
 
 DEEPSEEK = MODELS["deepseek-v3"]
@@ -92,6 +92,8 @@ def test_dense_layers_lie_where_they_lie() -> None:
             "9 micro-batches among two directions",
         ),
         (ParallelPlan(schedule=PipelineSchedule.ZB_V), "the zb-v schedule needs pp above 1"),
+        (ParallelPlan(cp=8, context=ContextMethod.ULYSSES), "8 context parallel ranks cannot share out a rank's 4"),
+        (ParallelPlan(cp=4, context_inner=2), "hierarchical context parallelism, and it alone"),
         (ParallelPlan(pp=2, chunks=3, schedule=PipelineSchedule.ZB_V), "2 chunks of layers a stage, not 3"),
     ],
 )

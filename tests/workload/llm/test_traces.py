@@ -45,6 +45,7 @@ GRID = [
         (TIED, ParallelPlan(tp=2, pp=4, dp=2, sequence_parallel=True)),
         (TINY, ParallelPlan(pp=2, dp=2, cp=4)),
         (TINY, ParallelPlan(tp=2, pp=2, cp=3, context=ContextMethod.ALL_GATHER, sequence_parallel=True)),
+        (TINY, ParallelPlan(pp=2, cp=4, context=ContextMethod.HIERARCHICAL, context_inner=2)),
         (EXPERTS, ParallelPlan(pp=2, dp=4, ep=4, recomputation=Recomputation.FULL)),
         (EXPERTS, ParallelPlan(tp=2, pp=2, dp=2, cp=2, ep=2, sequence_parallel=True)),
     )
@@ -72,6 +73,8 @@ def test_steps_are_valid_and_run_to_their_end(card: ModelCard, plan: ParallelPla
         ParallelPlan(tp=2, pp=2, cp=4, schedule=MANY, chunks=2, global_batch=4),
         ParallelPlan(pp=4, dp=2, schedule=ZB, zero=3, global_batch=8, micro_batch=2),
         ParallelPlan(cp=2, context=ContextMethod.ALL_GATHER, global_batch=2),
+        ParallelPlan(cp=4, context=ContextMethod.ULYSSES, global_batch=2),
+        ParallelPlan(tp=2, cp=4, context=ContextMethod.HIERARCHICAL, context_inner=2, global_batch=2),
     ],
 )
 @pytest.mark.parametrize("recomputation", list(Recomputation))
@@ -210,6 +213,29 @@ def test_ring_attention_sends_keys_values_and_their_gradients() -> None:
     assert Counter(sent.tolist()) == Counter({2 * 32 * 2 * 4 * 32: 8 * (3 + 3 + 4)})
     assert set(trace.comm_dst[trace.type == NodeType.COMM_SEND].tolist()) == {1}
     assert set(trace.comm_src[trace.type == NodeType.COMM_RECV].tolist()) == {3}
+
+
+def test_ulysses_exchanges_tokens_for_heads() -> None:
+    plan = ParallelPlan(cp=4, context=ContextMethod.ULYSSES, global_batch=1)
+    traces = llm_traces(TINY, plan, H100)
+    # arXiv:2309.14509: 32 tokens' queries of 8 heads of 32 and keys and values of 4, in BF16; the result of 8 heads
+    # back; backward the same again.
+    expected = Counter({2 * 32 * 32 * (8 + 2 * 4): 8 * 2, 2 * 32 * 32 * 8: 8 * 2})
+    assert communicated(traces, 0, CollectiveType.ALL_TO_ALL, "cp_heads") == expected
+    assert not (traces.traces[0].type == NodeType.COMM_SEND).any()
+
+
+def test_hierarchical_context_exchanges_heads_with_neighbours_and_rings_over_them() -> None:
+    plan = ParallelPlan(cp=4, context=ContextMethod.HIERARCHICAL, context_inner=2, global_batch=1)
+    traces = llm_traces(TINY, plan, H100)
+    expected = Counter({2 * 32 * 32 * (8 + 2 * 4): 8 * 2, 2 * 32 * 32 * 8: 8 * 2})
+    assert communicated(traces, 0, CollectiveType.ALL_TO_ALL, "cp_heads") == expected
+    assert traces.groups["cp_heads.1"] == (2, 3)
+    trace = traces.traces[0]
+    sends = trace.type == NodeType.COMM_SEND
+    # 64 tokens' keys and values of 2 heads: a ring of 2, once forward, once backward, gradients twice.
+    assert Counter(trace.comm_bytes[sends].tolist()) == Counter({2 * 64 * 2 * 2 * 32: 8 * (1 + 1 + 2)})
+    assert set(trace.comm_dst[sends].tolist()) == {2}
 
 
 def test_tokens_go_to_their_experts_and_back() -> None:

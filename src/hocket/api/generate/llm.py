@@ -128,6 +128,7 @@ def _plan(request: LlmGeneration) -> ParallelPlan:
         prefetch=request.prefetch,
         keep_gathered=request.keep_gathered,
         context=ContextMethod(request.context),
+        context_inner=request.context_inner,
         global_batch=request.global_batch,
         micro_batch=request.micro_batch,
         recomputation=Recomputation(request.recompute),

@@ -158,6 +158,9 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
         str,
         option("How context parallel ranks share keys and values.", choices="hocket.workload.llm:ContextMethod"),
     ] = "ring"
+    context_inner: Annotated[
+        int | None, option("Neighbours that share out heads, for hierarchical.", ge=1, le=1 << 16)
+    ] = None
     ep: Annotated[int, option("Expert parallel ranks, taken from dp * cp.", ge=1, le=1 << 16)] = 1
     recompute: Annotated[
         str,
