@@ -8,6 +8,7 @@ tokens go by all_to_all to the ranks of their experts and back, while the shared
 from hocket.chakra.trace import CollectiveType
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.context import ContextAttention
+from hocket.workload.llm.exchange import ExpertExchange
 from hocket.workload.llm.plan import ACTIVATION_BYTES, ParallelPlan
 from hocket.workload.llm.ranks import GroupKind
 from hocket.workload.llm.tape import Tape
@@ -17,20 +18,22 @@ __all__ = ["LayerPasses"]
 
 
 class LayerPasses:
-    """Puts passes of layers on a tape; `label` begins the names of the nodes."""
+    """Puts passes of layers on a tape; `label` begins the names of the nodes, `micro_batch` is the one whose passes
+    come next. `place`: of the rank in its expert parallel group."""
 
-    def __init__(self, card: ModelCard, plan: ParallelPlan, work: Workbook, tape: Tape) -> None:
+    def __init__(self, card: ModelCard, plan: ParallelPlan, work: Workbook, tape: Tape, place: int = 0) -> None:
         self._card, self._plan, self._tape, self._work = card, plan, tape, work
+        self.micro_batch = 0
         hidden = ACTIVATION_BYTES * card.hidden
         self._whole = plan.tokens(card) * hidden
         self._part = plan.sharded_tokens(card) * hidden
-        self._routed = self._part * card.experts.top_k if card.experts else 0
         self._context = ContextAttention(plan, work, tape)
         self._feed_forward = work.feed_forward()
         self._attention_weights = work.attention_input() + work.attention_output()
         self._embedding, self._output = work.embedding(), work.output()
         if card.experts:
             self._router, self._experts, self._shared = work.router(), work.experts(), work.shared_experts()
+            self._exchange = ExpertExchange(card, plan, tape, place)
 
     def forward(self, label: str, layer: int) -> None:
         """Attention and feed-forward."""
@@ -42,7 +45,7 @@ class LayerPasses:
         elif self._plan.ep == 1:
             self._forward_dense(f"{label} experts", self._local_experts())
         else:
-            self._forward_experts(label)
+            self._forward_experts(label, layer)
 
     def backward(self, label: str, layer: int, inputs: bool, weights: bool) -> None:
         """The gradients of feed-forward and attention, those of the inputs, of the weights, or both."""
@@ -51,7 +54,7 @@ class LayerPasses:
         elif self._plan.ep == 1:
             self._backward_dense(f"{label} experts", self._local_experts(), inputs, weights)
         else:
-            self._backward_experts(label, inputs, weights)
+            self._backward_experts(label, layer, inputs, weights)
         name = f"{label} attention"
         if inputs:
             self._enter(label)
@@ -134,34 +137,39 @@ class LayerPasses:
         kind = CollectiveType.REDUCE_SCATTER if self._plan.sequence_parallel else CollectiveType.ALL_REDUCE
         return self._tape.start(f"{name} sum", kind, self._whole, GroupKind.TENSOR)
 
-    def _forward_experts(self, label: str) -> None:
-        tape = self._tape
+    def _forward_experts(self, label: str, layer: int) -> None:
+        tape, exchange, place = self._tape, self._exchange, (layer, self.micro_batch)
         tape.compute(f"{label} router", self._router.forward)
-        sent = self._send_tokens(f"{label} dispatch")
+        sent = exchange.dispatch(f"{label} dispatch", *place)
         shared = self._shared_forward(label)
-        tape.join(self._gather_tokens(f"{label} dispatch", sent))
-        tape.compute(f"{label} experts", self._experts.forward)
-        tape.join(self._return(f"{label} combine", tape.tail))
+        tape.join(exchange.gather(f"{label} dispatch", *place, sent))
+        tape.compute(f"{label} experts", self._experts_of(layer).forward)
+        tape.join(exchange.combine(f"{label} combine", *place, tape.tail))
         tape.join(shared)
 
-    def _backward_experts(self, label: str, inputs: bool, weights: bool) -> None:
+    def _backward_experts(self, label: str, layer: int, inputs: bool, weights: bool) -> None:
         """The gradients go the tokens' way back: to the experts and home again."""
-        tape = self._tape
-        sent = self._send_tokens(f"{label} combine gradient") if inputs else ()
+        tape, exchange, place = self._tape, self._exchange, (layer, self.micro_batch)
+        experts = self._experts_of(layer)
+        sent = exchange.dispatch(f"{label} combine gradient", *place) if inputs else ()
         if self._card.experts and self._card.experts.shared:
             self._backward_dense(f"{label} shared experts", self._shared, inputs, weights)
         returned: tuple[int, ...] = ()
         if inputs:
-            tape.join(self._gather_tokens(f"{label} combine gradient", sent))
-            tape.compute(f"{label} experts input gradient", self._experts.input_gradient)
-            returned = self._return(f"{label} dispatch gradient", tape.tail)
+            tape.join(exchange.gather(f"{label} combine gradient", *place, sent))
+            tape.compute(f"{label} experts input gradient", experts.input_gradient)
+            returned = exchange.combine(f"{label} dispatch gradient", *place, tape.tail)
         if weights:
-            tape.compute(f"{label} experts weight gradient", self._experts.weight_gradient, of_weights=True)
+            tape.compute(f"{label} experts weight gradient", experts.weight_gradient, of_weights=True)
         tape.join(returned)
         if inputs:
             tape.compute(f"{label} router input gradient", self._router.input_gradient)
         if weights:
             tape.compute(f"{label} router weight gradient", self._router.weight_gradient, of_weights=True)
+
+    def _experts_of(self, layer: int) -> PassWork:
+        pairs = self._exchange.pairs(layer, self.micro_batch)
+        return self._experts if pairs is None else self._work.experts(pairs)
 
     def _shared_forward(self, label: str) -> tuple[int, ...]:
         """The shared experts, while tokens travel; returns what ends them."""
@@ -171,20 +179,3 @@ class LayerPasses:
         self._enter(name)
         self._tape.compute(name, self._shared.forward)
         return self._reduce(name)
-
-    def _send_tokens(self, name: str) -> tuple[int, ...]:
-        """Sends each token to the ranks of its experts."""
-        return self._tape.start(name, CollectiveType.ALL_TO_ALL, self._routed, GroupKind.EXPERT)
-
-    def _gather_tokens(self, name: str, sent: tuple[int, ...]) -> tuple[int, ...]:
-        """The tensor parallel ranks of an expert gather the tokens that each of them got."""
-        if self._plan.tp == 1:
-            return sent
-        return self._tape.start(f"{name} gather", CollectiveType.ALL_GATHER, self._routed, GroupKind.TENSOR, sent)
-
-    def _return(self, name: str, after: tuple[int, ...]) -> tuple[int, ...]:
-        """The way back of both."""
-        if self._plan.tp > 1:
-            size = self._routed * self._plan.tp
-            after = self._tape.start(f"{name} sum", CollectiveType.REDUCE_SCATTER, size, GroupKind.TENSOR, after)
-        return self._tape.start(name, CollectiveType.ALL_TO_ALL, self._routed, GroupKind.EXPERT, after)

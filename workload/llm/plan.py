@@ -7,7 +7,9 @@ from hocket.base.errors import Infeasible
 from hocket.workload.accelerators import Precision
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.layout import layer_ranges, part_of, split_layers
+from hocket.workload.llm.loads import UNIFORM, ExpertLoads
 from hocket.workload.llm.pipeline import PipelineSchedule
+from hocket.workload.llm.routing import Dispatch, RoutingShape
 
 __all__ = ["AttentionKernel", "ContextMethod", "ParallelPlan", "Recomputation"]
 
@@ -56,11 +58,13 @@ class ParallelPlan:
     and DualPipe are always 2. `zero`: stage of ZeRO (arXiv:1910.02054), 3 is FSDP; it shards over dp * cp, or groups of
     `shard_group` of these, which then sum their shards of gradients (hybrid sharding, arXiv:2304.11277, section 3.2.2).
     With stage 3 parts of the model are gathered `prefetch` ahead, and with `keep_gathered` stay whole until their
-    backward pass. `global_batch` and `micro_batch` are sequences. `bucket_bytes`: gradients are reduced as soon as this
-    much is there, in whole layers. `order`: what varies fastest from rank to rank first. `gradient_bytes`: of one
-    gradient, 4 or 2. `embeddings_count`: the embedding and the output layer take the place of a layer each when layers
-    are dealt out to stages. `layers_per_stage`, `first_stage_layers` and `last_stage_layers`: how they are dealt out
-    instead (`hocket.workload.llm.layout.split_layers`).
+    backward pass. `loads`: how often experts are chosen; `dispatch`: how copies of tokens go to them, `dispatch_fp8`:
+    as FP8, `node_ranks`: expert parallel ranks of a node, `most_nodes`: nodes that a token may go to. `global_batch`
+    and `micro_batch` are sequences. `bucket_bytes`: gradients are reduced as soon as this much is there, in whole
+    layers. `order`: what varies fastest from rank to rank first. `gradient_bytes`: of one gradient, 4 or 2.
+    `embeddings_count`: the embedding and the output layer take the place of a layer each when layers are dealt out to
+    stages. `layers_per_stage`, `first_stage_layers` and `last_stage_layers`: how they are dealt out instead
+    (`hocket.workload.llm.layout.split_layers`).
     """
 
     tp: int = 1
@@ -77,6 +81,11 @@ class ParallelPlan:
     keep_gathered: bool = False
     context: ContextMethod = ContextMethod.RING
     context_inner: int | None = None
+    loads: ExpertLoads = UNIFORM
+    dispatch: Dispatch = Dispatch.EXPERTS
+    dispatch_fp8: bool = False
+    node_ranks: int | None = None
+    most_nodes: int | None = None
     global_batch: int = 1
     micro_batch: int = 1
     recomputation: Recomputation = Recomputation.SELECTIVE
@@ -240,6 +249,41 @@ class ParallelPlan:
             self.tp == 1 or self.ep == 1 or self.sequence_parallel,
             "experts with both tp and ep need sequence parallelism, or tokens would be sent tp times",
         )
+
+        self.loads.check(card.experts.count, sum(map(card.has_experts, range(card.layers))))
+        _require(
+            self.loads.even or self.ep > 1, "experts on one rank each take what they get: skewed loads need ep above 1"
+        )
+        self._check_dispatch(card)
+
+    def _check_dispatch(self, card: ModelCard) -> None:
+        by_nodes = self.dispatch is Dispatch.NODES
+        _require(by_nodes or self.node_ranks is self.most_nodes is None, "nodes matter to dispatch by nodes only")
+        _require(
+            self.ep > 1 or not (by_nodes or self.dispatch_fp8 or self.dispatch is Dispatch.RANKS),
+            "tokens are dispatched with ep above 1 only",
+        )
+        if not by_nodes:
+            return
+        size = self.expert_node_ranks
+        _require(size > 0, f"expert parallel ranks of a node are {size}; they must be positive")
+        _divides(size, self.ep, f"{size} expert parallel ranks of a node must divide ep {self.ep}")
+        shape = self.routing(card)
+        _require(0 < shape.most_nodes <= shape.nodes, f"a token cannot go to {shape.most_nodes} of {shape.nodes} nodes")
+        reached = shape.experts // shape.nodes * shape.most_nodes
+        _require(shape.top_k <= reached, f"{shape.most_nodes} nodes have {reached} experts, and a token {shape.top_k}")
+
+    @property
+    def expert_node_ranks(self) -> int:
+        """Expert parallel ranks of a node; those of 8 ranks in all unless told."""
+        return self.node_ranks or min(self.ep, max(8 // self.tp, 1))
+
+    def routing(self, card: ModelCard) -> RoutingShape:
+        """How the experts lie."""
+        assert card.experts
+        size = self.expert_node_ranks if self.dispatch is Dispatch.NODES else self.ep
+        nodes = self.ep // size
+        return RoutingShape(card.experts.count, card.experts.top_k, self.ep, size, self.most_nodes or nodes)
 
     def part(self, stage: int, chunk: int) -> int:
         """Which part of the model, in the order of a forward pass, a stage's chunk is."""

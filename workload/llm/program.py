@@ -27,9 +27,10 @@ _FIRST_TAG = 2  # those before are ContextAttention's
 _EMBEDDING, _OUTPUT = -1, -2  # in place of a layer's number
 
 
-def stage_program(card: ModelCard, plan: ParallelPlan, work: Workbook, stage: int) -> Trace:
-    """The trace of a stage, whose groups are the names of `Group` and whose ranks are `Peer`s."""
-    return _Stage(card, plan, work, stage).trace()
+def stage_program(card: ModelCard, plan: ParallelPlan, work: Workbook, stage: int, place: int = 0) -> Trace:
+    """The trace of a stage, whose groups are the names of `GroupKind` and whose ranks are `Peer`s; of the ranks at
+    `place` of their expert parallel group, where that makes a difference."""
+    return _Stage(card, plan, work, stage, place).trace()
 
 
 def _facts(card: ModelCard, plan: ParallelPlan, stage: int) -> dict[str, object]:
@@ -45,12 +46,13 @@ def _facts(card: ModelCard, plan: ParallelPlan, stage: int) -> dict[str, object]
 
 
 class _Stage:
-    def __init__(self, card: ModelCard, plan: ParallelPlan, work: Workbook, stage: int) -> None:
+    def __init__(self, card: ModelCard, plan: ParallelPlan, work: Workbook, stage: int, place: int) -> None:
         self._card, self._plan, self._work, self._stage = card, plan, work, stage
-        self._tape = Tape(
-            {"world_size": plan.num_ranks, "model": card.name, **work.priced_by, **_facts(card, plan, stage)}
-        )
-        self._blocks = LayerPasses(card, plan, work, self._tape)
+        said = {"world_size": plan.num_ranks, "model": card.name, **work.priced_by, **_facts(card, plan, stage)}
+        if not plan.loads.even:
+            said |= {"expert_loads": plan.loads.spec, "expert_seed": plan.loads.seed}
+        self._tape = Tape(said)
+        self._blocks = LayerPasses(card, plan, work, self._tape, place)
         self._tasks = stage_tasks(plan.schedule, stage, plan.pp, plan.chunks, plan.micro_batches)
         self._units = {part: self._unit(part) for chunk in range(plan.chunks) for part in self._parts(chunk)}
         uses = [
@@ -86,6 +88,7 @@ class _Stage:
     def _say(self, task: PipelineTask) -> None:
         names = {PassKind.FORWARD: "forward", PassKind.WEIGHT_GRADIENT: "weight_gradient"}
         kind = names.get(task.kind, "backward")
+        self._blocks.micro_batch = task.micro_batch
         self._tape.says = {"pass": kind, "stage": self._stage, "micro_batch": task.micro_batch}
 
     def _do(self, task: PipelineTask) -> None:

@@ -6,6 +6,7 @@ from enum import IntEnum
 from hocket.base.enums import StrEnum
 from hocket.workload.llm.pipeline import PipelineSchedule
 from hocket.workload.llm.plan import ParallelPlan
+from hocket.workload.llm.routing import Dispatch
 
 __all__ = ["GroupKind", "ParallelRanks", "Peer"]
 
@@ -13,6 +14,7 @@ __all__ = ["GroupKind", "ParallelRanks", "Peer"]
 class GroupKind(StrEnum):
     """Kinds of process groups; "dp" holds all copies of a dense parameter (dp * cp ranks), "expert_dp" of an expert.
 
+    "ep_node" holds the expert parallel ranks of a node, "ep_nodes" those in one place of theirs.
     With hybrid sharding "dp_shard" holds the shards of one copy, "dp_replica" the copies of one shard."""
 
     TENSOR = "tp"
@@ -21,6 +23,8 @@ class GroupKind(StrEnum):
     DATA = "dp"
     PIPELINE = "pp"
     EXPERT = "ep"
+    EXPERT_NODE = "ep_node"
+    EXPERT_NODES = "ep_nodes"
     EXPERT_DATA = "expert_dp"
     EMBEDDING = "embedding"
     SHARD = "dp_shard"
@@ -65,6 +69,11 @@ class ParallelRanks:
     def stage(self, rank: int) -> int:
         return self._places[rank].pp
 
+    def expert_place(self, rank: int) -> int:
+        """The rank's place in its expert parallel group."""
+        name = self._names[rank].get(GroupKind.EXPERT)
+        return self.groups[name].index(rank) if name else 0
+
     def group_names(self, rank: int) -> dict[GroupKind, str]:
         """The rank's group of each kind that it is in."""
         return self._names[rank]
@@ -101,7 +110,12 @@ class ParallelRanks:
         self._add(GroupKind.PIPELINE, self._alike("tp", "cp", "dp"))
         ep = self._plan.ep
         if ep > 1:
-            self._add(GroupKind.EXPERT, [group[i : i + ep] for group in replicas for i in range(0, len(group), ep)])
+            experts = [group[i : i + ep] for group in replicas for i in range(0, len(group), ep)]
+            self._add(GroupKind.EXPERT, experts)
+            if self._plan.dispatch is Dispatch.NODES:
+                size = self._plan.expert_node_ranks
+                self._add(GroupKind.EXPERT_NODE, [one[i : i + size] for one in experts for i in range(0, ep, size)])
+                self._add(GroupKind.EXPERT_NODES, [one[i::size] for one in experts for i in range(size)])
             copies = [group[i::ep] for group in replicas for i in range(ep)]
             self._add_copies(self._with_opposite(copies), self._plan.shards // ep, _EXPERTS)
         if self._plan.pp > 1:

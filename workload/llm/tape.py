@@ -81,8 +81,10 @@ class Tape:
         group: GroupKind,
         after: Sequence[int] | None = None,
         background: bool = False,
+        splits: Sequence[int] = (),
     ) -> tuple[int, ...]:
-        """A collective after `after`, else after all that is joined; computation goes on until it is joined."""
+        """A collective after `after`, else after all that is joined; computation goes on until it is joined. `splits`:
+        bytes for each member, where they are not cut evenly."""
         deps = self.tail if after is None else tuple(after)
         before = self._last.get(group, ())
         node = self._builder.add_collective(
@@ -93,6 +95,7 @@ class Tape:
             comm_priority=_BACKGROUND if background else _CRITICAL,
             deps=deps,
             ctrl_deps=tuple(each for each in before if each not in deps),
+            in_splits=splits,
             extra=self.says,
         )
         self._last[group] = (node,)

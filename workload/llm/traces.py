@@ -1,6 +1,7 @@
 """The traces of a training step on all ranks, made from one program a pipeline stage."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -18,15 +19,23 @@ __all__ = ["llm_traces"]
 def llm_traces(card: ModelCard, plan: ParallelPlan, accelerator: Accelerator) -> TraceSet:
     """One step of training `card` by `plan`, computation timed by the accelerator's roofline.
 
-    The ranks of a pipeline stage share all columns but the ends of messages, and all strings but the groups' names.
-    Raises Infeasible for a plan that this model cannot be trained by (`ParallelPlan.check`), and FormatError when the
-    accelerator lacks the plan's precision.
+    The ranks of a pipeline stage (of one place in their expert parallel groups, where loads are skewed) share all
+    columns but the ends of messages, and all strings but the groups' names. Raises Infeasible for a plan that this
+    model cannot be trained by (`ParallelPlan.check`), and FormatError when the accelerator lacks the plan's precision.
     """
     plan.check(card)
     work = Workbook(card, plan, accelerator)
-    programs = [stage_program(card, plan, work, stage) for stage in range(plan.pp)]
     ranks = ParallelRanks(plan)
-    traces = (_on_rank(programs[ranks.stage(rank)], rank, ranks) for rank in range(plan.num_ranks))
+
+    @cache
+    def program(stage: int, place: int) -> Trace:
+        return stage_program(card, plan, work, stage, place)
+
+    def place(rank: int) -> int:
+        """Where it makes a difference: experts that get unlike many tokens do unlike things."""
+        return 0 if plan.loads.even else ranks.expert_place(rank)
+
+    traces = (_on_rank(program(ranks.stage(rank), place(rank)), rank, ranks) for rank in range(plan.num_ranks))
     return TraceSet(tuple(traces), ranks.groups)
 
 

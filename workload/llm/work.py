@@ -146,11 +146,12 @@ class Workbook:
         """Norm, the choice of experts, and the residual."""
         return self._norm() + self._linear(self._card.router, narrow=False) + self._residual()
 
-    def experts(self) -> PassWork:
-        """This rank's experts, on the tokens that come to it when all experts are chosen equally often."""
+    def experts(self, tokens: int | None = None) -> PassWork:
+        """This rank's experts, on so many tokens, a token for each of its experts; else on those that come to it when
+        all experts are chosen equally often."""
         experts = self._card.experts
         assert experts
-        tokens = self._tokens * experts.top_k
+        tokens = self._tokens * experts.top_k if tokens is None else tokens
         # Tokens are gathered into the order of their experts, and scattered back with their weights.
         permuted = self._forward_and_backward(4 * tokens * self._card.hidden)
         return permuted + self._mlp(experts.ffn, tokens, experts.count // self._plan.ep)

@@ -22,6 +22,7 @@ from hocket.workload.llm import (
     MODELS,
     AttentionKernel,
     ContextMethod,
+    Dispatch,
     ModelCard,
     ParallelPlan,
     PipelineSchedule,
@@ -29,6 +30,7 @@ from hocket.workload.llm import (
     llm_traces,
 )
 from hocket.workload.llm.huggingface import read_card
+from hocket.workload.llm.loads import parse_loads
 from hocket.workload.llm.memory import memory_of
 from hocket.workload.parsing import parse_splits
 
@@ -129,6 +131,11 @@ def _plan(request: LlmGeneration) -> ParallelPlan:
         keep_gathered=request.keep_gathered,
         context=ContextMethod(request.context),
         context_inner=request.context_inner,
+        loads=parse_loads(request.expert_skew, request.expert_seed, request.expert_changes),
+        dispatch=Dispatch(request.dispatch),
+        dispatch_fp8=request.dispatch_fp8,
+        node_ranks=request.node_ranks,
+        most_nodes=request.most_nodes,
         global_batch=request.global_batch,
         micro_batch=request.micro_batch,
         recomputation=Recomputation(request.recompute),

@@ -162,6 +162,26 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
         int | None, option("Neighbours that share out heads, for hierarchical.", ge=1, le=1 << 16)
     ] = None
     ep: Annotated[int, option("Expert parallel ranks, taken from dp * cp.", ge=1, le=1 << 16)] = 1
+    expert_skew: Annotated[
+        str,
+        option("How often experts are chosen: uniform, zipf:1.2, or a file with a weight for each.", metavar="SKEW"),
+    ] = "uniform"
+    expert_seed: Annotated[int, option("Which experts are popular in which layer.", ge=0, le=1 << 30)] = 0
+    expert_changes: Annotated[bool, option("Other experts are popular in every micro-batch, too.")] = False
+    dispatch: Annotated[
+        str,
+        option(
+            "What gets a copy of a token: its experts, their ranks, or their nodes, which forward it.",
+            choices="hocket.workload.llm:Dispatch",
+        ),
+    ] = "experts"
+    dispatch_fp8: Annotated[bool, option("Tokens go to their experts as FP8 with scales; back as BF16.")] = False
+    node_ranks: Annotated[
+        int | None, option("Expert parallel ranks of a node; of 8 ranks in all by default.", ge=1, le=1 << 16)
+    ] = None
+    most_nodes: Annotated[
+        int | None, option("Nodes that one token may go to (DeepSeek-V3: 4); all by default.", ge=1, le=1 << 16)
+    ] = None
     recompute: Annotated[
         str,
         option(
