@@ -25,8 +25,8 @@ from hocket.api.explain.perform import ExplanationResult
 from hocket.api.explain.request import Explanation as Explanation
 from hocket.api.extrapolate.request import Extrapolation as Extrapolation
 from hocket.api.generate.request import (
-    CollectiveGeneration as CollectiveGeneration, LlmGeneration as LlmGeneration,
-    NetworkGeneration as NetworkGeneration,
+    CollectiveGeneration as CollectiveGeneration, InferenceGeneration as InferenceGeneration,
+    LlmGeneration as LlmGeneration, NetworkGeneration as NetworkGeneration,
 )
 from hocket.api.launch.request import Launch as Launch
 from hocket.api.nccl.choose import NcclChoices
@@ -75,8 +75,6 @@ from hocket.api.trace.validate import CheckedTraces
 from hocket.api.trace.written import WrittenTraces
 from hocket.api.translate.request import Translation as Translation
 from hocket.api.translate.result import TranslationResult
-from hocket.api.validate.request import JobValidation as JobValidation
-from hocket.api.validate.result import ValidationResult
 from hocket.api.verify.request import Verification as Verification
 from hocket.api.verify.result import VerificationResult
 from hocket.base.errors import HocketError as HocketError, RequestError as RequestError
@@ -214,6 +212,17 @@ def generate_collective(
 ) -> WrittenTraces:
     """Make traces of one collective, or a ring of messages, done once or again and again."""
 
+def generate_inference(
+    model: _Text, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, topology: _Text | None = None,
+    tp: _Integer = 1, dp: _Integer = 1, ep: _Integer = 1, prefill_tp: _Integer | None = None, prefill_dp: _Integer = 1,
+    prefill_ep: _Integer = 1, requests: _Integer = 16, prompt: _Integer = 1024, output_tokens: _Integer = 64,
+    spread: _Text = '0', rate: _Text | None = None, seed: _Integer = 0, request_list: _Text | None = None,
+    max_batch: _Integer = 256, max_tokens: _Integer = 8192, chunked: bool = False, draft: _Text | None = None,
+    draft_tokens: _Integer = 4, accepted: _Text = '2.5', key_value_bytes: _Integer = 2, memory_part: _Text = '0.9',
+    accelerator: _Text | None = None, precision: _Text = 'bf16', profile: _Text = 'mlcommons',
+) -> WrittenTraces:
+    """Make traces of serving requests with a large language model: prompts, decoding, continuous batches."""
+
 def generate_network(
     what: _Text, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, ranks: _Integer | None = None,
     topology: _Text | None = None, parallel: _Text | None = None, steps: _Integer = 1, batch: _Integer | None = None,
@@ -226,11 +235,16 @@ def generate_llm(
     model: _Text, *, output: _Text, global_batch: _Integer, prefix: _Text = 'trace', gzip: bool = False,
     topology: _Text | None = None, micro_batch: _Integer = 1, sequence: _Integer | None = None, tp: _Integer = 1,
     sequence_parallel: bool = False, pp: _Integer = 1, schedule: _Text = '1f1b', chunks: _Integer = 1,
-    embeddings_count: bool = False, dp: _Integer | None = None, zero: _Integer = 0, bucket_size: _Text = '160MB',
-    gradient_bytes: _Integer = 4, cp: _Integer = 1, context: _Text = 'ring', ep: _Integer = 1,
-    recompute: _Text = 'selective', attention: _Text = 'flash', order: _Text = 'tp,cp,dp,pp',
-    accelerator: _Text | None = None, efficiency: _Text | None = None, memory_efficiency: _Text | None = None,
-    precision: _Text = 'bf16', profile: _Text = 'mlcommons',
+    layers_per_stage: _Text | None = None, first_stage_layers: _Integer | None = None,
+    last_stage_layers: _Integer | None = None, embeddings_count: bool = False, dp: _Integer | None = None,
+    zero: _Integer = 0, shard_group: _Integer | None = None, prefetch: _Integer = 1, keep_gathered: bool = False,
+    bucket_size: _Text = '160MB', gradient_bytes: _Integer = 4, cp: _Integer = 1, context: _Text = 'ring',
+    context_inner: _Integer | None = None, ep: _Integer = 1, expert_skew: _Text = 'uniform', expert_seed: _Integer = 0,
+    expert_changes: bool = False, dispatch: _Text = 'experts', dispatch_fp8: bool = False,
+    node_ranks: _Integer | None = None, most_nodes: _Integer | None = None, recompute: _Text = 'selective',
+    attention: _Text = 'flash', order: _Text = 'tp,cp,dp,pp', accelerator: _Text | None = None,
+    efficiency: _Text | None = None, memory_efficiency: _Text | None = None, precision: _Text = 'bf16',
+    profile: _Text = 'mlcommons',
 ) -> WrittenTraces:
     """Make traces of one step of training a large language model by a parallel plan."""
 
@@ -287,16 +301,6 @@ def step(
 ) -> StepResult:
     """Say where a training step's time goes on a cluster, beside what other libraries would take, and what would
     shorten it the most."""
-
-def validate(
-    traces: _Text, topology: _Text, *, model: _Text | None = None, switching: _Texts = (), queueing: _Texts = (),
-    routing: _Text | None = None, overlap_slowdown: _Text = '1', algorithm: _Texts = (), library: _Text | None = None,
-    nccl_machine: _Text | None = None, nccl_set: _Texts = (), nccl_version: _Text = '2.30.7', chunks: _Integer = 1,
-    compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
-    remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
-    fit: _Text | None = None, json: _Text | None = None, report: _Text | None = None,
-) -> ValidationResult:
-    """Hold a job's recorded collectives and steps against what is predicted of them, sort by sort."""
 
 def sweep(
     file: _Text, *, output: _Text = 'sweep', executor: _Text = 'serial', jobs: _Integer | None = None,
@@ -405,8 +409,7 @@ def calibrate(
     files: _Texts = (), *, topology: _Text | None = None, output: _Text | None = None, by: _Text | None = None,
     holdout: _Text | None = None, nccl: _Text | None = None, settings: _Texts = (), collective: _Text | None = None,
     ranks: _Integer | None = None, nodes: _Integer | None = None, predict_nodes: _Integers = (), plan: bool = False,
-    kernels: _Texts = (), accelerator: _Text | None = None, precision: _Text = 'bf16', partial: bool = False,
-    report: _Text | None = None,
+    partial: bool = False, report: _Text | None = None,
 ) -> CalibrationResult:
     """Fit latencies, bandwidths and protocols to measurements, and say which disagree with the topology."""
 

@@ -93,6 +93,9 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "generate collective": [{"pattern": "all_reduce", "ranks": 4, "size": "1MiB", "output": "out"}],
     "generate network": [{"what": "resnet50", "ranks": 4, "output": "out", "table": "layers.csv"}],
     "generate llm": [{"model": "llama3-8b", "dp": 2, "global_batch": 2, "output": "out"}],
+    "generate inference": [
+        {"model": "llama3-8b", "tp": 2, "requests": 2, "prompt": 64, "output_tokens": 2, "output": "out"}
+    ],
     "extrapolate": [{"traces": "traces", "ranks": 8, "output": "out"}],
     "calibrate": [{"files": "two.txt", "topology": "dgx-h100:nodes=2", "output": "made.yaml", "report": "made.html"}],
     "nccl choose": [{"topology": "dgx-h100", "collective": "all_reduce", "most": "1MiB", "csv": "made.csv"}],

@@ -5,14 +5,13 @@ from hocket.workload.llm.loads import ExpertLoads
 from hocket.workload.llm.pipeline import PipelineSchedule
 from hocket.workload.llm.plan import AttentionKernel, ContextMethod, ParallelPlan, Recomputation
 from hocket.workload.llm.presets import MODELS
-from hocket.workload.llm.routing import Dispatch
+from hocket.workload.llm.routing import TokenDispatch
 from hocket.workload.llm.traces import llm_traces
 
 __all__ = [
     "MODELS",
     "AttentionKernel",
     "ContextMethod",
-    "Dispatch",
     "ExpertLoads",
     "Experts",
     "LatentAttention",
@@ -20,6 +19,7 @@ __all__ = [
     "ParallelPlan",
     "PipelineSchedule",
     "Recomputation",
+    "TokenDispatch",
     "Window",
     "llm_traces",
 ]

@@ -6,7 +6,7 @@ from hocket.chakra.trace import CollectiveType
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.plan import ACTIVATION_BYTES, ParallelPlan
 from hocket.workload.llm.ranks import GroupKind
-from hocket.workload.llm.routing import Dispatch, Routing, route
+from hocket.workload.llm.routing import ExpertRouting, TokenDispatch, route
 from hocket.workload.llm.tape import Tape
 
 __all__ = ["ExpertExchange"]
@@ -41,7 +41,7 @@ class ExpertExchange:
     def dispatch(self, name: str, layer: int, micro_batch: int) -> tuple[int, ...]:
         """Sends this rank's tokens; returns what ends it."""
         routing = self._routing(layer, micro_batch)
-        if self._plan.dispatch is not Dispatch.NODES:
+        if self._plan.dispatch is not TokenDispatch.NODES:
             return self._send(name, self._sent(routing), GroupKind.EXPERT)
         ended = self._send(f"{name} to nodes", routing.to_nodes, GroupKind.EXPERT_NODES)
         here = [self._shape.nodes * count for count in self._of_node(routing)]
@@ -61,7 +61,7 @@ class ExpertExchange:
             after = tape.start(
                 f"{name} sum", CollectiveType.REDUCE_SCATTER, size * self._plan.tp, GroupKind.TENSOR, after
             )
-        if self._plan.dispatch is not Dispatch.NODES:
+        if self._plan.dispatch is not TokenDispatch.NODES:
             return tape.start(name, CollectiveType.ALL_TO_ALL, size, GroupKind.EXPERT, after)
         after = tape.start(f"{name} in node", CollectiveType.ALL_TO_ALL, size, GroupKind.EXPERT_NODE, after)
         node = self._place // self._shape.node_ranks
@@ -74,22 +74,22 @@ class ExpertExchange:
         """So many tokens to each member of a group; to none where it is of one rank."""
         splits = [] if len(set(counts)) == 1 else [count * self._there for count in counts]
         total = sum(counts)
-        if self._plan.loads.even and group is GroupKind.EXPERT and self._plan.dispatch is Dispatch.EXPERTS:
+        if self._plan.loads.even and group is GroupKind.EXPERT and self._plan.dispatch is TokenDispatch.EXPERTS:
             total = self._tokens * self._shape.top_k  # shares that are no whole tokens are not rounded
         return self._tape.start(name, CollectiveType.ALL_TO_ALL, total * self._there, group, after, splits=splits)
 
     def _received(self, layer: int, micro_batch: int) -> int:
         """Copies of tokens that come to this rank from all."""
-        if self._plan.loads.even and self._plan.dispatch is Dispatch.EXPERTS:
+        if self._plan.loads.even and self._plan.dispatch is TokenDispatch.EXPERTS:
             return self._tokens * self._shape.top_k
         return self._plan.ep * self._sent(self._routing(layer, micro_batch))[self._place]
 
-    def _sent(self, routing: Routing) -> tuple[int, ...]:
-        return routing.met if self._plan.dispatch is Dispatch.EXPERTS else routing.to_ranks
+    def _sent(self, routing: ExpertRouting) -> tuple[int, ...]:
+        return routing.met if self._plan.dispatch is TokenDispatch.EXPERTS else routing.to_ranks
 
-    def _of_node(self, routing: Routing) -> tuple[int, ...]:
+    def _of_node(self, routing: ExpertRouting) -> tuple[int, ...]:
         first = self._place - self._place % self._shape.node_ranks
         return routing.to_ranks[first : first + self._shape.node_ranks]
 
-    def _routing(self, layer: int, micro_batch: int) -> Routing:
+    def _routing(self, layer: int, micro_batch: int) -> ExpertRouting:
         return route(self._plan.loads, self._shape, self._tokens, self._number[layer], micro_batch)

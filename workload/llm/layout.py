@@ -47,27 +47,29 @@ def split_layers(
     schedule: PipelineSchedule,
     stages: int,
     chunks: int,
-    given: tuple[int, ...] = (),
+    per_stage: tuple[int, ...] = (),
     first: int | None = None,
     last: int | None = None,
     embeddings_count: bool = False,
 ) -> tuple[int, ...]:
-    """How many layers each part has. `given`: as many for each stage, or for each part; `first` and `last`: for the
+    """How many layers each part has. `per_stage`: as many for each stage, or for each part; `first` and `last`: for the
     first and the last stage, the others share the rest (Megatron-LM's `num_layers_in_first_pipeline_stage` and
     `num_layers_in_last_pipeline_stage`); `embeddings_count`: the embedding and the output take a layer's place.
 
     Raises Infeasible, saying what does not fit, for what cannot be.
     """
-    told = [bool(given), first is not None or last is not None, embeddings_count]
+    told = [bool(per_stage), first is not None or last is not None, embeddings_count]
     _require(
         sum(told) < 2, "choose one of layers per stage, layers of the first and last stage, and embeddings that count"
     )
     parts = stages * chunks
-    if given:
-        _require(len(given) in (stages, parts), f"layers are told of {len(given)} stages, and there are {stages}")
-        _require(min(given) >= 0, f"a stage cannot have {min(given)} layers")
-        _require(sum(given) == layers, f"the stages' layers are {sum(given)}, and the model has {layers}")
-        return given if len(given) == parts else _into_chunks(given, schedule, stages, chunks)
+    if per_stage:
+        _require(
+            len(per_stage) in (stages, parts), f"layers are told of {len(per_stage)} stages, and there are {stages}"
+        )
+        _require(min(per_stage) >= 0, f"a stage cannot have {min(per_stage)} layers")
+        _require(sum(per_stage) == layers, f"the stages' layers are {sum(per_stage)}, and the model has {layers}")
+        return per_stage if len(per_stage) == parts else _into_chunks(per_stage, schedule, stages, chunks)
     if first is not None or last is not None:
         return _into_chunks(_ends(layers, stages, first, last), schedule, stages, chunks)
     places = layers + 2 * embeddings_count

@@ -9,7 +9,7 @@ from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.layout import layer_ranges, part_of, split_layers
 from hocket.workload.llm.loads import UNIFORM, ExpertLoads
 from hocket.workload.llm.pipeline import PipelineSchedule
-from hocket.workload.llm.routing import Dispatch, RoutingShape
+from hocket.workload.llm.routing import RoutingShape, TokenDispatch
 
 __all__ = ["AttentionKernel", "ContextMethod", "ParallelPlan", "Recomputation"]
 
@@ -82,7 +82,7 @@ class ParallelPlan:
     context: ContextMethod = ContextMethod.RING
     context_inner: int | None = None
     loads: ExpertLoads = UNIFORM
-    dispatch: Dispatch = Dispatch.EXPERTS
+    dispatch: TokenDispatch = TokenDispatch.EXPERTS
     dispatch_fp8: bool = False
     node_ranks: int | None = None
     most_nodes: int | None = None
@@ -257,10 +257,10 @@ class ParallelPlan:
         self._check_dispatch(card)
 
     def _check_dispatch(self, card: ModelCard) -> None:
-        by_nodes = self.dispatch is Dispatch.NODES
+        by_nodes = self.dispatch is TokenDispatch.NODES
         _require(by_nodes or self.node_ranks is self.most_nodes is None, "nodes matter to dispatch by nodes only")
         _require(
-            self.ep > 1 or not (by_nodes or self.dispatch_fp8 or self.dispatch is Dispatch.RANKS),
+            self.ep > 1 or not (by_nodes or self.dispatch_fp8 or self.dispatch is TokenDispatch.RANKS),
             "tokens are dispatched with ep above 1 only",
         )
         if not by_nodes:
@@ -281,7 +281,7 @@ class ParallelPlan:
     def routing(self, card: ModelCard) -> RoutingShape:
         """How the experts lie."""
         assert card.experts
-        size = self.expert_node_ranks if self.dispatch is Dispatch.NODES else self.ep
+        size = self.expert_node_ranks if self.dispatch is TokenDispatch.NODES else self.ep
         nodes = self.ep // size
         return RoutingShape(card.experts.count, card.experts.top_k, self.ep, size, self.most_nodes or nodes)
 

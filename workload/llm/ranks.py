@@ -6,7 +6,7 @@ from enum import IntEnum
 from hocket.base.enums import StrEnum
 from hocket.workload.llm.pipeline import PipelineSchedule
 from hocket.workload.llm.plan import ParallelPlan
-from hocket.workload.llm.routing import Dispatch
+from hocket.workload.llm.routing import TokenDispatch
 
 __all__ = ["GroupKind", "ParallelRanks", "Peer"]
 
@@ -112,7 +112,7 @@ class ParallelRanks:
         if ep > 1:
             experts = [group[i : i + ep] for group in replicas for i in range(0, len(group), ep)]
             self._add(GroupKind.EXPERT, experts)
-            if self._plan.dispatch is Dispatch.NODES:
+            if self._plan.dispatch is TokenDispatch.NODES:
                 size = self._plan.expert_node_ranks
                 self._add(GroupKind.EXPERT_NODE, [one[i : i + size] for one in experts for i in range(0, ep, size)])
                 self._add(GroupKind.EXPERT_NODES, [one[i::size] for one in experts for i in range(size)])

@@ -13,10 +13,10 @@ from math import ceil, comb, prod
 from hocket.base.enums import StrEnum
 from hocket.workload.llm.loads import ExpertLoads
 
-__all__ = ["Dispatch", "Routing", "RoutingShape", "route"]
+__all__ = ["ExpertRouting", "RoutingShape", "TokenDispatch", "route"]
 
 
-class Dispatch(StrEnum):
+class TokenDispatch(StrEnum):
     """What gets a copy of a token: its experts, their ranks, or their nodes."""
 
     EXPERTS = "experts"
@@ -40,7 +40,7 @@ class RoutingShape:
 
 
 @dataclass(frozen=True)
-class Routing:
+class ExpertRouting:
     """Of one rank's tokens: how many meet an expert of each rank (a token counts once for each of its experts), how
     many copies go to each rank and to each node. All ranks' tokens choose alike."""
 
@@ -49,7 +49,7 @@ class Routing:
     to_nodes: tuple[int, ...]
 
 
-def route(loads: ExpertLoads, shape: RoutingShape, tokens: int, layer: int, micro_batch: int) -> Routing:
+def route(loads: ExpertLoads, shape: RoutingShape, tokens: int, layer: int, micro_batch: int) -> ExpertRouting:
     """Expected numbers, rounded up where they are no whole ones.
 
     Evenly chosen experts: exactly, `top_k` different ones among those of `most_nodes` nodes. Others: each expert is
@@ -61,7 +61,7 @@ def route(loads: ExpertLoads, shape: RoutingShape, tokens: int, layer: int, micr
 
 
 @lru_cache(maxsize=256)
-def _even(shape: RoutingShape, tokens: int) -> Routing:
+def _even(shape: RoutingShape, tokens: int) -> ExpertRouting:
     each = shape.experts // shape.ranks
     open_experts = each * shape.node_ranks * shape.most_nodes
     part = Fraction(shape.most_nodes, shape.nodes)
@@ -73,11 +73,11 @@ def _even(shape: RoutingShape, tokens: int) -> Routing:
 
     met = -(-tokens * shape.top_k // shape.ranks)
     to_node = copies(each * shape.node_ranks)
-    return Routing((met,) * shape.ranks, (copies(each),) * shape.ranks, (to_node,) * shape.nodes)
+    return ExpertRouting((met,) * shape.ranks, (copies(each),) * shape.ranks, (to_node,) * shape.nodes)
 
 
 @lru_cache(maxsize=4096)
-def _uneven(shape: RoutingShape, tokens: int, chosen: tuple[int, ...]) -> Routing:
+def _uneven(shape: RoutingShape, tokens: int, chosen: tuple[int, ...]) -> ExpertRouting:
     def groups(number: int) -> list[tuple[int, ...]]:
         size = shape.experts // number
         return [chosen[first : first + size] for first in range(0, shape.experts, size)]
@@ -87,7 +87,7 @@ def _uneven(shape: RoutingShape, tokens: int, chosen: tuple[int, ...]) -> Routin
 
     nodes = [hit(group) for group in groups(shape.nodes)]
     part = min(1.0, shape.most_nodes * tokens / sum(nodes))
-    return Routing(
+    return ExpertRouting(
         tuple(sum(group) for group in groups(shape.ranks)),
         tuple(ceil(hit(group) * part) for group in groups(shape.ranks)),
         tuple(ceil(count * part) for count in nodes),

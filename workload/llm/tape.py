@@ -105,7 +105,7 @@ class Tape:
         """A collective that computation waits for."""
         self.tail = self.start(name, kind, num_bytes, group)
 
-    def send(self, name: str, num_bytes: int, peer: Peer, tag: int, after: Sequence[int] | None = None) -> int:
+    def send(self, name: str, num_bytes: int, peer: int, tag: int, after: Sequence[int] | None = None) -> int:
         """A message to a peer; nothing waits for it."""
         return self._builder.add_send(
             name,
@@ -118,7 +118,7 @@ class Tape:
             extra=self.says,
         )
 
-    def receive(self, name: str, num_bytes: int, peer: Peer, tag: int, after: Sequence[int]) -> int:
+    def receive(self, name: str, num_bytes: int, peer: int, tag: int, after: Sequence[int]) -> int:
         """A message from a peer, awaited from `after` on; to be joined."""
         return self._builder.add_recv(
             name,

@@ -57,6 +57,7 @@ _VERBS = (
     Verb("trace timeline", "trace:TraceTimeline", "Write measured times for ui.perfetto.dev."),
     Verb("trace graph", "trace:TraceGraph", "Write the dependency graph of a trace."),
     Verb("generate collective", "generate:CollectiveGeneration", "Make traces of a collective, or a ring of messages."),
+    Verb("generate inference", "generate:InferenceGeneration", "Make traces of serving with a language model."),
     Verb("generate network", "generate:NetworkGeneration", "Make traces of training a layered network."),
     Verb("generate llm", "generate:LlmGeneration", "Make traces of a step of training a large language model."),
     Verb("extrapolate", "extrapolate:Extrapolation", "Make the traces of a larger job from those of a small one."),

@@ -16,7 +16,7 @@ from hocket.chakra.validate import validate
 from hocket.simulator import simulate_traces
 from hocket.topology import load
 from hocket.workload.accelerators import ACCELERATORS
-from hocket.workload.llm import Dispatch, Experts, ParallelPlan, llm_traces
+from hocket.workload.llm import Experts, ParallelPlan, TokenDispatch, llm_traces
 from hocket.workload.llm.loads import parse_loads, share_out
 from hocket.workload.llm.routing import RoutingShape, route
 
@@ -83,7 +83,7 @@ def test_evenly_chosen_experts_hit_as_many_ranks_and_nodes_as_a_draw(most_nodes:
 
 
 def test_dispatch_by_nodes_sends_a_copy_to_each_node_and_forwards_it() -> None:
-    plan = ParallelPlan(dp=16, ep=16, dispatch=Dispatch.NODES, node_ranks=4, most_nodes=1, global_batch=16)
+    plan = ParallelPlan(dp=16, ep=16, dispatch=TokenDispatch.NODES, node_ranks=4, most_nodes=1, global_batch=16)
     traces = llm_traces(MANY, plan, H100)
     assert validate(traces) == []
     # One node of four for each token: 32 tokens to each. There 4 of 16 experts, by fours on 4 ranks: a rank is missed
@@ -103,18 +103,18 @@ def test_dispatch_as_fp8_halves_one_way() -> None:
 
 
 def test_a_copy_for_each_rank() -> None:
-    traces = llm_traces(EXPERTS, replace(PLAN, dispatch=Dispatch.RANKS), H100)
+    traces = llm_traces(EXPERTS, replace(PLAN, dispatch=TokenDispatch.RANKS), H100)
     # Two of 8 experts, two a rank: a rank is missed by C(6, 2) / C(8, 2) = 15 / 28: ceil(128 * 13 / 28) = 60 copies.
     assert communicated(traces, 0, A2A, "ep") == Counter({4 * 60 * 512: 7 * 4})
 
 
-@pytest.mark.parametrize("dispatch", list(Dispatch))
+@pytest.mark.parametrize("dispatch", list(TokenDispatch))
 @pytest.mark.parametrize("skew", ["uniform", "zipf:1"])
-def test_all_combinations_run(dispatch: Dispatch, skew: str) -> None:
+def test_all_combinations_run(dispatch: TokenDispatch, skew: str) -> None:
     plan = ParallelPlan(
         tp=2, sequence_parallel=True, pp=2, dp=4, ep=4, dispatch=dispatch, loads=parse_loads(skew), global_batch=8
     )  # fmt: skip
-    if dispatch is Dispatch.NODES:
+    if dispatch is TokenDispatch.NODES:
         plan = replace(plan, node_ranks=2, most_nodes=1)
     traces = llm_traces(EXPERTS, plan, H100)
     assert validate(traces) == []
@@ -129,9 +129,15 @@ def test_all_combinations_run(dispatch: Dispatch, skew: str) -> None:
     [
         (ParallelPlan(loads=parse_loads("zipf:1")), "skewed loads need ep above 1"),
         (replace(PLAN, most_nodes=1), "dispatch by nodes only"),
-        (replace(PLAN, dispatch=Dispatch.NODES, node_ranks=3), "3 expert parallel ranks of a node must divide ep 4"),
-        (replace(PLAN, dispatch=Dispatch.NODES, node_ranks=2, most_nodes=3), "cannot go to 3 of 2 nodes"),
-        (replace(PLAN, dispatch=Dispatch.NODES, node_ranks=1, most_nodes=1, dp=8, ep=8, global_batch=8), "1 experts"),
+        (
+            replace(PLAN, dispatch=TokenDispatch.NODES, node_ranks=3),
+            "3 expert parallel ranks of a node must divide",
+        ),
+        (replace(PLAN, dispatch=TokenDispatch.NODES, node_ranks=2, most_nodes=3), "cannot go to 3 of 2 nodes"),
+        (
+            replace(PLAN, dispatch=TokenDispatch.NODES, node_ranks=1, most_nodes=1, dp=8, ep=8, global_batch=8),
+            "1 experts",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(plan: ParallelPlan, message: str) -> None:

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from msgspec import structs
 
+from hocket.api.generate.cards import find_card
 from hocket.api.generate.request import LlmGeneration
 from hocket.api.generate.target import checked, pricing, ranks_there
 from hocket.api.parts import TraceFolder
 from hocket.api.progress import Progress
 from hocket.api.trace.written import WrittenTraces, write_job
-from hocket.base.errors import FormatError
-from hocket.base.strict_yaml import nearest
 from hocket.base.units import format_bytes, parse_bytes
 from hocket.chakra import TraceSet
 from hocket.workload.accelerators import Accelerator, Precision, parse_efficiency
 from hocket.workload.llm import (
-    MODELS,
     AttentionKernel,
     ContextMethod,
-    Dispatch,
     ModelCard,
     ParallelPlan,
     PipelineSchedule,
     Recomputation,
+    TokenDispatch,
     llm_traces,
 )
-from hocket.workload.llm.huggingface import read_card
 from hocket.workload.llm.loads import parse_loads
 from hocket.workload.llm.memory import memory_of
 from hocket.workload.parsing import parse_splits
@@ -106,12 +102,7 @@ def _told(traces: TraceSet, request: LlmGeneration, plan: ParallelPlan, accelera
 
 
 def _card(request: LlmGeneration) -> ModelCard:
-    if request.model in MODELS:
-        card = MODELS[request.model]
-    elif Path(request.model).exists():
-        card = read_card(request.model)
-    else:
-        raise FormatError(f"{request.model}: no such model or config.json; {nearest(request.model, MODELS)}")
+    card = find_card(request.model)
     return card if request.sequence is None else replace(card, sequence=request.sequence)
 
 
@@ -132,7 +123,7 @@ def _plan(request: LlmGeneration) -> ParallelPlan:
         context=ContextMethod(request.context),
         context_inner=request.context_inner,
         loads=parse_loads(request.expert_skew, request.expert_seed, request.expert_changes),
-        dispatch=Dispatch(request.dispatch),
+        dispatch=TokenDispatch(request.dispatch),
         dispatch_fp8=request.dispatch_fp8,
         node_ranks=request.node_ranks,
         most_nodes=request.most_nodes,

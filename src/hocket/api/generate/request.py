@@ -6,12 +6,20 @@ from hocket.api.fields import argument, option, output
 from hocket.api.parts import AcceleratorName, Reader, TraceFolder
 from hocket.api.request import Request
 
-__all__ = ["CollectiveGeneration", "LlmGeneration", "NetworkGeneration"]
+__all__ = ["CollectiveGeneration", "InferenceGeneration", "LlmGeneration", "NetworkGeneration"]
 
 _ROOM = "hocket.api.generate"
 _Target = Annotated[
     str | None,
     option("Where it is to run: its ranks, and what computes there prices it.", "-t", metavar="SPEC|FILE"),
+]
+_Model = Annotated[
+    str,
+    argument(
+        "A published model, or the config.json of one on Hugging Face.",
+        "MODEL",
+        known="hocket.workload.llm:MODELS",
+    ),
 ]
 _Precision = Annotated[str, option("Format of the multiplications.", choices="hocket.workload.accelerators:Precision")]
 
@@ -96,6 +104,54 @@ class NetworkGeneration(Request, frozen=True, kw_only=True, tag="generate networ
     profile: Reader = "mlcommons"
 
 
+class InferenceGeneration(Request, frozen=True, kw_only=True, tag="generate inference"):
+    """Make traces of serving requests with a large language model: prompts, decoding, continuous batches."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket generate inference llama3-70b --tp 8 --requests 64 --rate 10 -o traces/",
+        "hocket generate inference llama3-70b --tp 8 --chunked --max-tokens 512 --request-list requests.csv -o traces/",
+        "hocket generate inference llama3-70b --tp 4 --prefill-tp 4 --prefill-dp 2 --requests 64 -o traces/",
+        "hocket generate inference deepseek-v3 --dp 32 --ep 32 --precision fp8 --requests 256 -o traces/",
+        "hocket generate inference llama3-70b --tp 8 --draft llama3-8b --draft-tokens 4 --accepted 2.5 -o traces/",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.inference:perform"
+
+    model: _Model
+    written: TraceFolder
+    topology: _Target = None
+    tp: Annotated[int, option("Tensor parallel ranks of a replica.", ge=1, le=1 << 16)] = 1
+    dp: Annotated[int, option("Replicas of the attention, each with requests of its own.", ge=1, le=1 << 20)] = 1
+    ep: Annotated[int, option("Ranks that share the experts, whole replicas of them.", ge=1, le=1 << 16)] = 1
+    prefill_tp: Annotated[
+        int | None, option("Prompts have replicas of their own, of as many ranks; keys and values go over.", ge=1)
+    ] = None
+    prefill_dp: Annotated[int, option("How many of these, with --prefill-tp.", ge=1, le=1 << 20)] = 1
+    prefill_ep: Annotated[int, option("Ranks of these that share the experts.", ge=1, le=1 << 16)] = 1
+    requests: Annotated[int, option("Requests to draw.", ge=1, le=1 << 20)] = 16
+    prompt: Annotated[int, option("Tokens of their prompts.", ge=1, le=1 << 24)] = 1024
+    output_tokens: Annotated[int, option("Tokens that they generate.", ge=1, le=1 << 24)] = 64
+    spread: Annotated[str, option("Lengths are uniform within this part around these: 0.5.")] = "0"
+    rate: Annotated[str | None, option("Requests a second (Poisson); all come at once by default.")] = None
+    seed: Annotated[int, option("Of the draw.", ge=0, le=1 << 62)] = 0
+    request_list: Annotated[
+        str | None, option("A CSV file of arrival_ms,prompt,output instead of a draw.", metavar="FILE")
+    ] = None
+    max_batch: Annotated[int, option("Requests that a replica works on at a time.", ge=1, le=1 << 20)] = 256
+    max_tokens: Annotated[int, option("Tokens of a step of prompts, of any step with --chunked.", ge=1)] = 8192
+    chunked: Annotated[bool, option("A step takes decoding requests and then parts of prompts.")] = False
+    draft: Annotated[
+        str | None,
+        option("Model whose guesses the other one checks (speculative decoding).", known="hocket.workload.llm:MODELS"),
+    ] = None
+    draft_tokens: Annotated[int, option("Tokens that it guesses.", ge=1, le=64)] = 4
+    accepted: Annotated[str, option("How many of them are right, on average.")] = "2.5"
+    key_value_bytes: Annotated[int, option("Bytes of an element of keys and values: 2 or 1.", ge=1, le=2)] = 2
+    memory_part: Annotated[str, option("Part of the memory for weights, keys and values.")] = "0.9"
+    accelerator: AcceleratorName = None
+    precision: _Precision = "bf16"
+    profile: Reader = "mlcommons"
+
+
 class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
     """Make traces of one step of training a large language model by a parallel plan."""
 
@@ -109,14 +165,7 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
     )
     performer: ClassVar[str] = f"{_ROOM}.llm:perform"
 
-    model: Annotated[
-        str,
-        argument(
-            "A published model, or the config.json of one on Hugging Face.",
-            "MODEL",
-            known="hocket.workload.llm:MODELS",
-        ),
-    ]
+    model: _Model
     written: TraceFolder
     topology: _Target = None
     global_batch: Annotated[int, option("Sequences of a step on all ranks.", ge=1, le=1 << 30)]
@@ -172,7 +221,7 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
         str,
         option(
             "What gets a copy of a token: its experts, their ranks, or their nodes, which forward it.",
-            choices="hocket.workload.llm:Dispatch",
+            choices="hocket.workload.llm:TokenDispatch",
         ),
     ] = "experts"
     dispatch_fp8: Annotated[bool, option("Tokens go to their experts as FP8 with scales; back as BF16.")] = False

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hocket.api.generate.request import CollectiveGeneration, LlmGeneration, NetworkGeneration
+from hocket.api.generate.request import (
+    CollectiveGeneration,
+    InferenceGeneration,
+    LlmGeneration,
+    NetworkGeneration,
+)
 from hocket.base.errors import RequestError
 from hocket.simulator.installation import installation
 from hocket.topology import load
@@ -26,7 +31,7 @@ class Pricing:
         return f"priced as {self.accelerator.spec} at {precision}, {self.why}"
 
 
-def pricing(request: NetworkGeneration | LlmGeneration) -> Pricing:
+def pricing(request: NetworkGeneration | LlmGeneration | InferenceGeneration) -> Pricing:
     """What `--accelerator` says, else what the topology has, else H100.
 
     Raises RequestError where the topology does not say what computes in it.
