@@ -65,9 +65,9 @@ from hocket.api.trace.diff import TraceDifference
 from hocket.api.trace.draw import Drawing
 from hocket.api.trace.info import TraceContents
 from hocket.api.trace.request import (
-    TraceAnonymization as TraceAnonymization, TraceConversion as TraceConversion, TraceDiff as TraceDiff,
-    TraceGraph as TraceGraph, TraceImport as TraceImport, TraceInfo as TraceInfo, TraceMerge as TraceMerge,
-    TraceSlice as TraceSlice, TraceText as TraceText, TraceTimeline as TraceTimeline,
+    TraceAnonymization as TraceAnonymization, TraceCombination as TraceCombination, TraceConversion as TraceConversion,
+    TraceDiff as TraceDiff, TraceGraph as TraceGraph, TraceImport as TraceImport, TraceInfo as TraceInfo,
+    TraceMerge as TraceMerge, TraceSlice as TraceSlice, TraceText as TraceText, TraceTimeline as TraceTimeline,
     TraceValidation as TraceValidation,
 )
 from hocket.api.trace.text import TraceLines
@@ -177,6 +177,11 @@ def trace_merge(
     in_order: bool = False,
 ) -> WrittenTraces:
     """Write the traces of ranks from several folders, or with other names or numbers, as one job's PREFIX.<rank>.et."""
+
+def trace_combine(
+    jobs: _Texts, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, place: _Texts = (),
+) -> WrittenTraces:
+    """Write the traces of several jobs as one set, each on ranks of its own, so that they share a network."""
 
 def trace_slice(
     traces: _Text, *, output: _Text, groups: _Text | None = None, schema: _Text | None = None, prefix: _Text = 'trace',

@@ -85,6 +85,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "trace to-json": [{"file": "traces/trace.0.et", "output": "made.jsonl"}],
     "trace import": [{"paths": "profile", "output": "out"}],
     "trace merge": [{"paths": "traces", "output": "out"}],
+    "trace combine": [{"jobs": ["traces", "other"], "output": "out"}],
     "trace slice": [{"traces": "traces", "output": "out", "nodes": "2:9"}],
     "trace diff": [{"first": "traces", "second": "traces", "json": "made.json"}],
     "trace anonymize": [{"traces": "traces", "output": "out"}],
@@ -138,6 +139,7 @@ def requests() -> Iterator[tuple[str, Callable[[], Request]]]:
 def write_files(folder: Path) -> None:
     """The files that the requests are about."""
     shutil.copytree(EXAMPLES / "traces", folder / "traces")
+    shutil.copytree(EXAMPLES / "traces", folder / "other")
     for name, bandwidth in (("one", 50), ("two", 25)):
         options = ["-t", f"ring:4,bandwidth={bandwidth}GB/s,latency=500ns", "--json", f"{name}.json"]
         assert hocket("simulate", "all_reduce", "--size", "1MiB", *options, cwd=folder).returncode == 0

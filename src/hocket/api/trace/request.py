@@ -8,6 +8,7 @@ from hocket.api.request import Request
 
 __all__ = [
     "TraceAnonymization",
+    "TraceCombination",
     "TraceConversion",
     "TraceDiff",
     "TraceGraph",
@@ -94,6 +95,26 @@ class TraceMerge(Request, frozen=True, kw_only=True, tag="trace merge"):
         str | None, option("Rank of each file in the order given; else its metadata or name tells.", metavar="RANKS")
     ] = None
     in_order: Annotated[bool, option("The files are ranks 0, 1, ... as given; numbers in them stay.")] = False
+
+
+class TraceCombination(Request, frozen=True, kw_only=True, tag="trace combine"):
+    """Write the traces of several jobs as one set, each on ranks of its own, so that they share a network."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket trace combine training/ serving/ -o both/",
+        "hocket trace combine one/ two/ --place 0-3,8-11 --place 4-7,12-15 -o both/",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.combine:perform"
+
+    jobs: Annotated[tuple[str, ...], argument("Folders or prefixes, one a job.", "TRACES...")]
+    written: TraceFolder
+    place: Annotated[
+        tuple[str, ...],
+        option(
+            "Which ranks of the whole each job's are; one job after the other by default.",
+            metavar="RANKS",
+        ),
+    ] = ()
 
 
 class TraceSlice(Request, frozen=True, kw_only=True, tag="trace slice"):
