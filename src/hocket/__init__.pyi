@@ -245,7 +245,7 @@ def generate_llm(
     zero: _Integer = 0, shard_group: _Integer | None = None, prefetch: _Integer = 1, keep_gathered: bool = False,
     bucket_size: _Text = '160MB', gradient_bytes: _Integer = 4, cp: _Integer = 1, context: _Text = 'ring',
     context_inner: _Integer | None = None, ep: _Integer = 1, expert_skew: _Text = 'uniform', expert_seed: _Integer = 0,
-    expert_changes: bool = False, dispatch: _Text = 'experts', dispatch_fp8: bool = False,
+    expert_changes: bool = False, dispatch: _Text = 'experts', token_format: _Text = 'bf16',
     node_ranks: _Integer | None = None, most_nodes: _Integer | None = None, recompute: _Text = 'selective',
     attention: _Text = 'flash', order: _Text = 'tp,cp,dp,pp', accelerator: _Text | None = None,
     efficiency: _Text | None = None, memory_efficiency: _Text | None = None, precision: _Text = 'bf16',

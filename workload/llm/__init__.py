@@ -5,7 +5,7 @@ from hocket.workload.llm.loads import ExpertLoads
 from hocket.workload.llm.pipeline import PipelineSchedule
 from hocket.workload.llm.plan import AttentionKernel, ContextMethod, ParallelPlan, Recomputation
 from hocket.workload.llm.presets import MODELS
-from hocket.workload.llm.routing import TokenDispatch
+from hocket.workload.llm.routing import TokenDispatch, TokenFormat
 from hocket.workload.llm.traces import llm_traces
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "PipelineSchedule",
     "Recomputation",
     "TokenDispatch",
+    "TokenFormat",
     "Window",
     "llm_traces",
 ]

@@ -6,7 +6,7 @@ from hocket.chakra.trace import CollectiveType
 from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.plan import ACTIVATION_BYTES, ParallelPlan
 from hocket.workload.llm.ranks import GroupKind
-from hocket.workload.llm.routing import ExpertRouting, TokenDispatch, route
+from hocket.workload.llm.routing import ExpertRouting, TokenDispatch, TokenFormat, route
 from hocket.workload.llm.tape import Tape
 
 __all__ = ["ExpertExchange"]
@@ -26,7 +26,7 @@ class ExpertExchange:
         self._shape = plan.routing(card)
         self._tokens = plan.sharded_tokens(card)
         self._there = ACTIVATION_BYTES * card.hidden
-        if plan.dispatch_fp8:
+        if plan.token_format is TokenFormat.FP8:
             self._there = card.hidden + 4 * -(-card.hidden // _SCALED)
         self._back = ACTIVATION_BYTES * card.hidden
         self._number = {layer: i for i, layer in enumerate(filter(card.has_experts, range(card.layers)))}

@@ -9,7 +9,7 @@ from hocket.workload.llm.card import ModelCard
 from hocket.workload.llm.layout import layer_ranges, part_of, split_layers
 from hocket.workload.llm.loads import UNIFORM, ExpertLoads
 from hocket.workload.llm.pipeline import PipelineSchedule
-from hocket.workload.llm.routing import RoutingShape, TokenDispatch
+from hocket.workload.llm.routing import RoutingShape, TokenDispatch, TokenFormat
 
 __all__ = ["AttentionKernel", "ContextMethod", "ParallelPlan", "Recomputation"]
 
@@ -58,10 +58,10 @@ class ParallelPlan:
     and DualPipe are always 2. `zero`: stage of ZeRO (arXiv:1910.02054), 3 is FSDP; it shards over dp * cp, or groups of
     `shard_group` of these, which then sum their shards of gradients (hybrid sharding, arXiv:2304.11277, section 3.2.2).
     With stage 3 parts of the model are gathered `prefetch` ahead, and with `keep_gathered` stay whole until their
-    backward pass. `loads`: how often experts are chosen; `dispatch`: how copies of tokens go to them, `dispatch_fp8`:
-    as FP8, `node_ranks`: expert parallel ranks of a node, `most_nodes`: nodes that a token may go to. `global_batch`
-    and `micro_batch` are sequences. `bucket_bytes`: gradients are reduced as soon as this much is there, in whole
-    layers. `order`: what varies fastest from rank to rank first. `gradient_bytes`: of one gradient, 4 or 2.
+    backward pass. `loads`: how often experts are chosen; `dispatch`: how copies of tokens go to them, `token_format`:
+    of what goes there, `node_ranks`: expert parallel ranks of a node, `most_nodes`: nodes that a token may go to.
+    `global_batch` and `micro_batch` are sequences. `bucket_bytes`: gradients are reduced as soon as this much is there,
+    in whole layers. `order`: what varies fastest from rank to rank first. `gradient_bytes`: of one gradient, 4 or 2.
     `embeddings_count`: the embedding and the output layer take the place of a layer each when layers are dealt out to
     stages. `layers_per_stage`, `first_stage_layers` and `last_stage_layers`: how they are dealt out instead
     (`hocket.workload.llm.layout.split_layers`).
@@ -83,7 +83,7 @@ class ParallelPlan:
     context_inner: int | None = None
     loads: ExpertLoads = UNIFORM
     dispatch: TokenDispatch = TokenDispatch.EXPERTS
-    dispatch_fp8: bool = False
+    token_format: TokenFormat = TokenFormat.BF16
     node_ranks: int | None = None
     most_nodes: int | None = None
     global_batch: int = 1
@@ -260,7 +260,8 @@ class ParallelPlan:
         by_nodes = self.dispatch is TokenDispatch.NODES
         _require(by_nodes or self.node_ranks is self.most_nodes is None, "nodes matter to dispatch by nodes only")
         _require(
-            self.ep > 1 or not (by_nodes or self.dispatch_fp8 or self.dispatch is TokenDispatch.RANKS),
+            self.ep > 1
+            or not (by_nodes or self.token_format is TokenFormat.FP8 or self.dispatch is TokenDispatch.RANKS),
             "tokens are dispatched with ep above 1 only",
         )
         if not by_nodes:

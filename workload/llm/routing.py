@@ -13,7 +13,7 @@ from math import ceil, comb, prod
 from hocket.base.enums import StrEnum
 from hocket.workload.llm.loads import ExpertLoads
 
-__all__ = ["ExpertRouting", "RoutingShape", "TokenDispatch", "route"]
+__all__ = ["ExpertRouting", "RoutingShape", "TokenDispatch", "TokenFormat", "route"]
 
 
 class TokenDispatch(StrEnum):
@@ -22,6 +22,13 @@ class TokenDispatch(StrEnum):
     EXPERTS = "experts"
     RANKS = "ranks"
     NODES = "nodes"
+
+
+class TokenFormat(StrEnum):
+    """Of a token on its way to its experts; FP8 comes with a scale of 4 bytes for 128 elements."""
+
+    BF16 = "bf16"
+    FP8 = "fp8"
 
 
 @dataclass(frozen=True)

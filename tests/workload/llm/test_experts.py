@@ -16,7 +16,7 @@ from hocket.chakra.validate import validate
 from hocket.simulator import simulate_traces
 from hocket.topology import load
 from hocket.workload.accelerators import ACCELERATORS
-from hocket.workload.llm import Experts, ParallelPlan, TokenDispatch, llm_traces
+from hocket.workload.llm import Experts, ParallelPlan, TokenDispatch, TokenFormat, llm_traces
 from hocket.workload.llm.loads import parse_loads, share_out
 from hocket.workload.llm.routing import RoutingShape, route
 
@@ -97,7 +97,7 @@ def test_dispatch_by_nodes_sends_a_copy_to_each_node_and_forwards_it() -> None:
 
 
 def test_dispatch_as_fp8_halves_one_way() -> None:
-    traces = llm_traces(EXPERTS, replace(PLAN, dispatch_fp8=True), H100)
+    traces = llm_traces(EXPERTS, replace(PLAN, token_format=TokenFormat.FP8), H100)
     # 256 bytes and 2 scales of 4 bytes a token there, 512 back, both forward and backward.
     assert communicated(traces, 0, A2A, "ep") == Counter({2 * TOKENS * (256 + 8): 7 * 2, 2 * TOKENS * 512: 7 * 2})
 

@@ -24,6 +24,7 @@ from hocket.workload.llm import (
     PipelineSchedule,
     Recomputation,
     TokenDispatch,
+    TokenFormat,
     llm_traces,
 )
 from hocket.workload.llm.loads import parse_loads
@@ -124,7 +125,7 @@ def _plan(request: LlmGeneration) -> ParallelPlan:
         context_inner=request.context_inner,
         loads=parse_loads(request.expert_skew, request.expert_seed, request.expert_changes),
         dispatch=TokenDispatch(request.dispatch),
-        dispatch_fp8=request.dispatch_fp8,
+        token_format=TokenFormat(request.token_format),
         node_ranks=request.node_ranks,
         most_nodes=request.most_nodes,
         global_batch=request.global_batch,

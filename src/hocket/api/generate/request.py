@@ -224,7 +224,10 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
             choices="hocket.workload.llm:TokenDispatch",
         ),
     ] = "experts"
-    dispatch_fp8: Annotated[bool, option("Tokens go to their experts as FP8 with scales; back as BF16.")] = False
+    token_format: Annotated[
+        str,
+        option("Format of tokens on their way to experts; back as BF16.", choices="hocket.workload.llm:TokenFormat"),
+    ] = "bf16"
     node_ranks: Annotated[
         int | None, option("Expert parallel ranks of a node; of 8 ranks in all by default.", ge=1, le=1 << 16)
     ] = None
