@@ -20,8 +20,8 @@ with late_imports(__name__):
     from hocket.simulator.analysis.stored import StoredPrediction, read_prediction
     from hocket.simulator.analysis.tables import require_parquet, tables, write_csv, write_parquet, write_tables
     from hocket.simulator.analysis.validation import (
-        Calls,
         CollectiveErrors,
+        ComparedCalls,
         StepErrors,
         Validation,
         calls_of,
@@ -33,10 +33,10 @@ with late_imports(__name__):
 __all__ = [
     "Activity",
     "AlphaBeta",
-    "Calls",
     "Change",
     "CollectiveErrors",
     "Columns",
+    "ComparedCalls",
     "CriticalPath",
     "JobFacts",
     "PredictionComparison",

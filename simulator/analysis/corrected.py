@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.simulator.analysis.validation import Calls
+from hocket.simulator.analysis.validation import ComparedCalls
 from hocket.simulator.fidelity import Fidelity
 from hocket.simulator.measured_calls import MeasuredCalls
 from hocket.simulator.prediction import Prediction
@@ -12,7 +12,9 @@ from hocket.simulator.simulation import simulate
 __all__ = ["corrected_by"]
 
 
-def corrected_by(calls: Calls, known: NDArray[np.bool_], prediction: Prediction, fidelity: Fidelity) -> Prediction:
+def corrected_by(
+    calls: ComparedCalls, known: NDArray[np.bool_], prediction: Prediction, fidelity: Fidelity
+) -> Prediction:
     """The prediction in which every collective takes the median that was predicted of it, times the median factor by
     which the `known` calls of its kind, ranks and size took longer than predicted. They share no links any more: what
     sharing did to those that were recorded is in the factor."""

@@ -15,7 +15,7 @@ from hocket.simulator.prediction import Prediction
 from hocket.simulator.recorded_times import COMMUNICATES, NodeTimes, transfer_times
 from hocket.simulator.workload import NodeKind, Workload
 
-__all__ = ["Calls", "CollectiveErrors", "StepErrors", "Validation", "calls_of", "steps_of", "validation"]
+__all__ = ["CollectiveErrors", "ComparedCalls", "StepErrors", "Validation", "calls_of", "steps_of", "validation"]
 
 _OVERLAPPED = 1.2  # how much longer those that overlap others take, to be named
 _TO_SIGMA = 1.4826  # a median absolute deviation of a normal distribution in standard deviations
@@ -31,7 +31,7 @@ class Sort(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Calls:
+class ComparedCalls:
     """Each collective of a job, in columns: its sort; its step (where no collective's is told: how many of its sort
     came before it); what was recorded of it, from the last member's start to the last one's end (int64 ps, -1 where
     nothing was), and predicted; whether another communication of one of its ranks went on at the same time."""
@@ -102,7 +102,7 @@ class Validation:
         return float(predicted / max(recorded, 1) - 1)
 
 
-def validation(calls: Calls, steps: Sequence[StepErrors], only: NDArray[np.bool_] | None = None) -> Validation:
+def validation(calls: ComparedCalls, steps: Sequence[StepErrors], only: NDArray[np.bool_] | None = None) -> Validation:
     """The errors of the calls (of those of the mask `only`), and of the steps."""
     chosen = np.arange(len(calls.step)) if only is None else np.flatnonzero(only)
     members: dict[tuple[Sort, str], list[int]] = {}
@@ -114,7 +114,7 @@ def validation(calls: Calls, steps: Sequence[StepErrors], only: NDArray[np.bool_
     return Validation(tuple(found), tuple(steps))
 
 
-def calls_of(prediction: Prediction, recorded: NodeTimes) -> Calls:
+def calls_of(prediction: Prediction, recorded: NodeTimes) -> ComparedCalls:
     """The collectives of a job that was recorded so and predicted so."""
     workload = prediction.workload
     rows = np.flatnonzero(workload.kind == NodeKind.COLLECTIVE)
@@ -129,7 +129,7 @@ def calls_of(prediction: Prediction, recorded: NodeTimes) -> Calls:
     overlapped[number[_overlaps(workload, recorded)[rows]]] = True
     step = np.full(count, NO_STEP, np.int64)
     step[number] = workload.step[rows]
-    return Calls(
+    return ComparedCalls(
         sorts,
         step if (step != NO_STEP).any() else _turns(sorts),
         transfer_times(number, recorded.start_ps[rows], recorded.finish_ps[rows], count),
@@ -192,7 +192,7 @@ def _overlaps(workload: Workload, times: NodeTimes) -> NDArray[np.bool_]:
     return found
 
 
-def _errors(calls: Calls, sort: Sort, algorithm: str, rows: NDArray[np.int64]) -> CollectiveErrors:
+def _errors(calls: ComparedCalls, sort: Sort, algorithm: str, rows: NDArray[np.int64]) -> CollectiveErrors:
     recorded, predicted = calls.recorded_ps[rows], calls.predicted_ps[rows]
     median = float(np.median(recorded))
     noise = _TO_SIGMA * float(np.median(np.abs(recorded - median))) / max(median, 1) if len(rows) > 1 else 0.0
@@ -208,7 +208,7 @@ def _errors(calls: Calls, sort: Sort, algorithm: str, rows: NDArray[np.int64]) -
     )
 
 
-def _explained(calls: Calls, rows: NDArray[np.int64], error: float, noise: float) -> str:
+def _explained(calls: ComparedCalls, rows: NDArray[np.int64], error: float, noise: float) -> str:
     """What tells most of an error: noise, other communication at the same time, or the model."""
     if len(rows) > 1 and abs(error) <= 2 * noise:
         return "within the recording's noise"

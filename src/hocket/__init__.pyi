@@ -75,6 +75,8 @@ from hocket.api.trace.validate import CheckedTraces
 from hocket.api.trace.written import WrittenTraces
 from hocket.api.translate.request import Translation as Translation
 from hocket.api.translate.result import TranslationResult
+from hocket.api.validate.request import JobValidation as JobValidation
+from hocket.api.validate.result import ValidationResult
 from hocket.api.verify.request import Verification as Verification
 from hocket.api.verify.result import VerificationResult
 from hocket.base.errors import HocketError as HocketError, RequestError as RequestError
@@ -307,6 +309,16 @@ def step(
     """Say where a training step's time goes on a cluster, beside what other libraries would take, and what would
     shorten it the most."""
 
+def validate(
+    traces: _Text, topology: _Text, *, model: _Text | None = None, switching: _Texts = (), queueing: _Texts = (),
+    routing: _Text | None = None, overlap_slowdown: _Text = '1', algorithm: _Texts = (), library: _Text | None = None,
+    nccl_machine: _Text | None = None, nccl_set: _Texts = (), nccl_version: _Text = '2.30.7', chunks: _Integer = 1,
+    compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
+    remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
+    fit: _Text | None = None, json: _Text | None = None, report: _Text | None = None,
+) -> ValidationResult:
+    """Hold a job's recorded collectives and steps against what is predicted of them, sort by sort."""
+
 def sweep(
     file: _Text, *, output: _Text = 'sweep', executor: _Text = 'serial', jobs: _Integer | None = None,
     parquet: bool = False,
@@ -414,7 +426,8 @@ def calibrate(
     files: _Texts = (), *, topology: _Text | None = None, output: _Text | None = None, by: _Text | None = None,
     holdout: _Text | None = None, nccl: _Text | None = None, settings: _Texts = (), collective: _Text | None = None,
     ranks: _Integer | None = None, nodes: _Integer | None = None, predict_nodes: _Integers = (), plan: bool = False,
-    partial: bool = False, report: _Text | None = None,
+    kernels: _Texts = (), accelerator: _Text | None = None, precision: _Text = 'bf16', partial: bool = False,
+    report: _Text | None = None,
 ) -> CalibrationResult:
     """Fit latencies, bandwidths and protocols to measurements, and say which disagree with the topology."""
 

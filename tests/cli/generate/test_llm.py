@@ -87,7 +87,7 @@ def test_efficiency_stretches_computation(tmp_path: Path) -> None:
     [
         (("--tp", 5), "tp 5 must divide the model's 32 heads"),
         (("--tp", 16), "tp 16 must divide the model's 8 key/value heads"),
-        (("--pp", 5), "32 layers cannot be dealt out evenly to pp 5 * 1 chunks"),
+        (("--pp", 33), "32 layers are too few for pp 33 * 1 chunks"),
         (("--dp", 3), "dp 3 * micro-batch 1 must divide the global batch 8"),
         (("--ep", 2, "--dp", 2), "llama3-8b has no experts"),
         (("--cp", 3), "cp 3 must divide the sequence of 8192 tokens"),

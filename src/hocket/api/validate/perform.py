@@ -19,7 +19,7 @@ from hocket.chakra import read_traces
 from hocket.chakra.steps import NO_STEP
 from hocket.report.validation_page import validation_page
 from hocket.simulator import Fidelity, Model, Prediction
-from hocket.simulator.analysis import Calls, Validation, calls_of, corrected_by, steps_of, validation
+from hocket.simulator.analysis import ComparedCalls, Validation, calls_of, corrected_by, steps_of, validation
 from hocket.simulator.measured_calls import FittedSteps
 from hocket.simulator.recorded_times import NodeTimes, recorded_times
 
@@ -61,7 +61,7 @@ def perform(request: JobValidation, progress: Progress) -> ValidationResult:
 
 
 def _fitted(
-    fit: str, prediction: Prediction, recorded: NodeTimes, calls: Calls, fidelity: Fidelity
+    fit: str, prediction: Prediction, recorded: NodeTimes, calls: ComparedCalls, fidelity: Fidelity
 ) -> tuple[Validation, Validation]:
     """Of the steps that are not fitted to: the errors as predicted, and as corrected by the others."""
     steps = np.unique(calls.step[calls.step != NO_STEP]).tolist()
@@ -77,13 +77,13 @@ def _fitted(
     # Sorts are told by what ran: the algorithm is that which was predicted first.
     apart = replace(apart, algorithm=calls.algorithm)
 
-    def held_out(of: Prediction, their: Calls) -> Validation:
+    def held_out(of: Prediction, their: ComparedCalls) -> Validation:
         return validation(their, [step for step in steps_of(of, recorded) if step.step not in known], others)
 
     return held_out(prediction, calls), held_out(corrected, apart)
 
 
-def _notes(calls: Calls) -> Iterator[str]:
+def _notes(calls: ComparedCalls) -> Iterator[str]:
     unknown = int((calls.recorded_ps < 0).sum())
     if unknown:
         yield f"{unknown} of {len(calls.recorded_ps)} collectives have no recorded duration on every rank: not compared"
