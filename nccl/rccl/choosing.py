@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hocket.base.units import format_bytes
 from hocket.nccl.names import COLLECTIVES, PROTOCOLS
 from hocket.nccl.rccl.tables import SizeRange
 from hocket.nccl.rccl.terms import RING, TREE, Cluster, time_us
@@ -28,29 +29,37 @@ _TREE_ON_A_NODE = range(64, 262_144 + 1)  # bytes of an AllReduce inside a node 
 
 @dataclass(frozen=True, slots=True)
 class RcclChoice:
-    """`algorithm` and `protocol` as RCCL numbers them; `time_us` what its model says of the algorithm that it found the
-    quickest, before its rules."""
+    """`algorithm` and `protocol` as RCCL numbers them; `quickest`: those that its model finds the quickest, in
+    `time_us`, before its rules; `rule`: which rule put others in their place, "" where none did."""
 
     algorithm: int
     protocol: int
     channels: int
     warps: int
+    quickest: tuple[int, int]
     time_us: np.float32
+    rule: str
 
 
 def choose(arch: str, channels: int, cluster: Cluster, collective: int, size: int, operations: int = 1) -> RcclChoice:
     """For a call of `size` bytes (of AllGather and ReduceScatter the whole buffer) on up to `channels` channels."""
     name = COLLECTIVES[collective]
-    if name == "AllGather" and cluster.ranks % 8 == 0 and size <= _most_direct(arch, cluster):
-        return RcclChoice(DIRECT, _SIMPLE, channels, 4, _quickest(cluster, collective, size, operations)[2])
     algorithm, protocol, time = _quickest(cluster, collective, size, operations)
+    quickest = algorithm, protocol
+    if name == "AllGather" and cluster.ranks % 8 == 0 and size <= (most := _most_direct(arch, cluster)):
+        rule = f"AllGather up to {format_bytes(most)} is sends and receives"
+        return RcclChoice(DIRECT, _SIMPLE, channels, 4, quickest, time, rule)
     protocol = _by_rule(arch, cluster, name, size, protocol)
+    rule = _rule_of(arch, cluster, name) if protocol != quickest[1] else ""
     threads = _threads(arch, protocol)
     taken = _channels(channels, cluster, name, size, algorithm, protocol, threads)
     threads = _threads_of_block(arch, cluster, name, size, algorithm, protocol)
     if (arch, cluster.nodes, name) == ("gfx950", 1, "AllReduce") and size in _TREE_ON_A_NODE:
         algorithm, protocol = TREE, _LL
-    return RcclChoice(algorithm, protocol, taken, threads // _WAVEFRONT, time)
+        most = _TREE_ON_A_NODE[-1]
+        rule = f"AllReduce from {_TREE_ON_A_NODE[0]} B to {format_bytes(most)} inside a node of gfx950 is trees with LL"
+    changed = (algorithm, protocol) != quickest
+    return RcclChoice(algorithm, protocol, taken, threads // _WAVEFRONT, quickest, time, rule if changed else "")
 
 
 def _quickest(cluster: Cluster, collective: int, size: int, operations: int) -> tuple[int, int, np.float32]:
@@ -85,6 +94,13 @@ def _by_rule(arch: str, cluster: Cluster, name: str, size: int, protocol: int) -
     found = _LL if ll.above < each <= ll.most else _SIMPLE
     most = int(ll128.most * 3.8) if name == "AllReduce" and cluster.nodes > 2 else ll128.most
     return _LL128 if cluster.ll128 and ll128.above < each <= most else found
+
+
+def _rule_of(arch: str, cluster: Cluster, name: str) -> str:
+    """What `_by_rule` goes by."""
+    if cluster.nodes == 1:
+        return f"{name} up to {_LL_ON_A_NODE[arch, name]} B a rank inside a node is LL"
+    return f"over several nodes the protocol of {name} goes by the bytes a rank"
 
 
 def _threads(arch: str, protocol: int) -> int:

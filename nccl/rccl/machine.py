@@ -17,7 +17,11 @@ _CHANNELS_OF_A_NODE, _CHANNELS = 28, 64
 _MOST = 128  # MAXCHANNELS
 _TIMES = {"gfx942": 2, "gfx950": 4}
 _POST_US = {"AuthenticAMD": 2.0}  # what posting a message to the network takes; 1 us by any other CPU
-_KNOWN = "RCCL's choices are modelled of 8 GPUs of gfx942 (MI300X, MI325X) or gfx950 (MI350X, MI355X)"
+_KNOWN = (
+    "RCCL's choices are modelled of 8 GPUs of gfx942 (MI300X, MI325X) or gfx950 (MI350X, MI355X), all joined by xGMI"
+    " alike, whose rings it has by heart; its search for others is not modelled: `hocket nccl run-stock` runs RCCL"
+    " itself"
+)
 
 
 def arch_of(machine: NcclMachine) -> str:
@@ -31,10 +35,7 @@ def arch_of(machine: NcclMachine) -> str:
     joined = [Counter({link.target: link.count for link in gpu.nvlinks if link.target in places}) for _, gpu in gpus]
     widths = {count for each in joined for count in each.values()}
     if len(gpus) != _GPUS or len(widths) != 1 or any(len(each) != _GPUS - 1 for each in joined):
-        raise TopologyError(
-            f"{machine.source}: {len(gpus)} GPUs take part: {_KNOWN}, all joined by xGMI alike, for which it has rings"
-            " by heart; its search for others is not modelled"
-        )
+        raise TopologyError(f"{machine.source}: {len(gpus)} GPUs take part: {_KNOWN}")
     return arch
 
 
@@ -74,7 +75,7 @@ def _require_rails(machine: NcclMachine) -> None:
     if nics != _GPUS or found != Counter({(0, 1, 1): _GPUS // 2, (1, 1, 1): _GPUS // 2}):
         raise TopologyError(
             f"{machine.source}: {nics} NICs: RCCL's choices over several nodes are modelled of 8, one in each GPU's PCI"
-            " switch, four at each of two CPUs; its search for others is not modelled"
+            " switch, four at each of two CPUs; its search for others is not modelled: `hocket nccl run-stock` runs it"
         )
 
 

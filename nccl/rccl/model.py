@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hocket.nccl.model import Choices, Term
 from hocket.nccl.names import COLLECTIVES, EVERY_ALGORITHM, PROTOCOLS
-from hocket.nccl.rccl.choosing import DIRECT, choose
+from hocket.nccl.rccl.choosing import DIRECT, RcclChoice, choose
 from hocket.nccl.rccl.machine import arch_of, cluster_of, most_channels
 from hocket.nccl.rccl.terms import RING, TREE, bandwidth_gbs, latency_us, time_us
 from hocket.topology.formats.nccl.machine import NcclMachine
@@ -48,9 +48,7 @@ class RcclModel:
         """The choices for sizes in bytes, of `operations` like collectives in one group of calls."""
         columns = np.array(sizes, np.int64)
         number = COLLECTIVES.index(collective)
-        found = [
-            choose(self.arch, self.most_channels, self.cluster, number, size, operations) for size in columns.tolist()
-        ]
+        found = self._choices(collective, columns.tolist(), operations)
         times = [
             np.float32(np.nan)
             if each.algorithm == DIRECT
@@ -66,6 +64,22 @@ class RcclModel:
             np.array([each.channels for each in found], np.int32),
             np.array([each.warps for each in found], np.int32),
         )
+
+    def expected_us(self, collective: str, sizes: Sequence[int]) -> list[float]:
+        """What RCCL says it expects of each size in bytes: the time of what is quickest by its model, which it says
+        whatever its rules take."""
+        return [float(each.time_us) for each in self._choices(collective, sizes, 1)]
+
+    def override(self, collective: str, size: int, operations: int = 1) -> tuple[str, str] | None:
+        """What is quickest by RCCL's model for a size in bytes (`Ring/LL`), and the rule by which it takes another;
+        None where it takes that."""
+        (found,) = self._choices(collective, [size], operations)
+        algorithm, protocol = found.quickest
+        return (f"{EVERY_ALGORITHM[algorithm]}/{PROTOCOLS[protocol]}", found.rule) if found.rule else None
+
+    def _choices(self, collective: str, sizes: Sequence[int], operations: int) -> list[RcclChoice]:
+        number = COLLECTIVES.index(collective)
+        return [choose(self.arch, self.most_channels, self.cluster, number, size, operations) for size in sizes]
 
     def terms(self, collective: str, size: int, operations: int = 1) -> list[Term]:
         """Trees and rings with every protocol, for a size in bytes."""

@@ -29,7 +29,7 @@ from hocket.api.generate.request import (
     LlmGeneration as LlmGeneration, NetworkGeneration as NetworkGeneration,
 )
 from hocket.api.launch.request import Launch as Launch
-from hocket.api.nccl.choose import NcclChoices
+from hocket.api.nccl.choices import NcclChoices
 from hocket.api.nccl.env import NcclVariables
 from hocket.api.nccl.profile import ProfiledCalls
 from hocket.api.nccl.request import (
@@ -102,10 +102,6 @@ class _SynthesisResultOrOther(SynthesisResult):
 
 class _ProgramRunResultOrOther(ProgramRunResult):
     """Or Report."""
-    def __getattr__(self, name: str) -> Any: ...
-
-class _NcclChoicesOrOther(NcclChoices):
-    """Or RcclChoices."""
     def __getattr__(self, name: str) -> Any: ...
 
 class _PeersComparisonOrOther(PeersComparison):
@@ -377,7 +373,7 @@ def nccl_choose(
     most: _Text = '16GiB', csv: _Text | None = None, graph_dump: _Text | None = None, why: bool = False,
     calibration: _Text | None = None, settings: _Texts = (), version: _Text = '2.30.7', buffers: _Text = 'plain',
     policy: _Text = 'default', graph: _Text | None = None, domain: _Integer | None = None, operations: _Integer = 1,
-) -> _NcclChoicesOrOther:
+) -> NcclChoices:
     """Print what NCCL (2.30.7, unless said) would choose for each size, and the time that it expects."""
 
 def nccl_program(
@@ -391,9 +387,10 @@ def nccl_run_stock(
     topology: _Text, *, source: _Text, output: _Text, nodes: _Integer | None = None, machine: _Texts = (),
     do: _Text = 'choose', collective: _Texts = ('all',), least: _Text = '8', most: _Text = '16GiB',
     type: _Text = 'float32', operation: _Text = 'sum', settings: _Texts = (), profile: bool = False,
-    table: _Text | None = None, job: _Text | None = None, cuda: _Text | None = None, limit: _Integer = 120,
+    table: _Text | None = None, job: _Text | None = None, cuda: _Text | None = None, rocm: _Text | None = None,
+    limit: _Integer = 120,
 ) -> StockResult:
-    """Run stock NCCL itself without a GPU: its own code, built from its sources, over stand-ins for CUDA and NVML."""
+    """Run stock NCCL or RCCL itself without a GPU: its own code, built from its sources, over stand-ins."""
 
 def nccl_log(
     path: _Text, *, topology: _Text | None = None, nodes: _Integer | None = None, collective: _Text | None = None,

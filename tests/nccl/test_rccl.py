@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hocket.base.errors import TopologyError
-from hocket.nccl.names import EVERY_ALGORITHM, PROTOCOLS
+from hocket.nccl.names import COLLECTIVES, EVERY_ALGORITHM, PROTOCOLS
 from hocket.nccl.rccl import RcclModel
 from hocket.topology.formats.nccl.machine import NcclMachine, Nic, Pci
 from hocket.topology.machines.hosts import hosts_of
@@ -87,3 +87,17 @@ def test_nics_that_are_not_in_the_gpus_switches() -> None:
     assert RcclModel(one_cpu).ranks == 8
     with pytest.raises(TopologyError, match="four at each of two CPUs"):
         RcclModel(one_cpu, 2)
+
+
+def test_rules_say_what_they_override() -> None:
+    model = RcclModel(hosts_of("mi350x").machine)
+    assert model.override("AllReduce", 8) is None
+    found = model.override("AllReduce", 1024)
+    assert found is not None and found[0] == "Ring/LL" and "AllReduce from 64 B to 256 KiB" in found[1]
+    sizes = [8 << at for at in range(31)]
+    for collective in COLLECTIVES:
+        choices = model.choose(collective, sizes)
+        for at, (size, expected) in enumerate(zip(sizes, model.expected_us(collective, sizes), strict=True)):
+            overridden = model.override(collective, size)
+            assert overridden is None or overridden[0] != choices.name(at)
+            assert overridden is not None or choices.time_us[at] == expected

@@ -3,6 +3,7 @@
 import csv
 from pathlib import Path
 
+import pytest
 from in_process import hocket
 
 from hocket.base.errors import ExitCode
@@ -21,6 +22,19 @@ def test_what_rccl_takes_on_a_node_and_on_two(tmp_path: Path) -> None:
     assert (direct["algo"], direct["time_us"]) == ("Direct", "")
     two = hocket("nccl", "choose", "-t", "mi300x", "--nodes", 2, "-c", "all_reduce", "--why").stdout
     assert "2 nodes, 16 ranks" in two and "Tree/LL128" in two and "chosen" in two
+
+
+def test_a_rule_that_overrides_the_cheapest_is_said() -> None:
+    said = hocket("nccl", "choose", "-t", "mi300x", "--nodes", 2, "-c", "all_gather", "--why").stdout
+    assert "Direct/Simple and not Ring/LL, the quickest by its times, by a rule: AllGather up to 4 MiB" in said
+    assert "chosen, by a rule" in said and "quicker by" in said
+
+
+@pytest.mark.parametrize("spec", ["mi250", "mi300x:gpus=4"])
+def test_machines_that_are_not_modelled_say_what_to_do(spec: str) -> None:
+    done = hocket("nccl", "choose", "-t", spec)
+    assert done.returncode == ExitCode.BAD_INPUT
+    assert "`hocket nccl run-stock` runs RCCL itself" in " ".join(done.stderr.split())
 
 
 def test_the_commands_that_are_of_nccl_say_so(tmp_path: Path) -> None:
