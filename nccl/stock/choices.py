@@ -1,14 +1,16 @@
-"""What NCCL chose in a run, call by call: from its log, and the launches that it made of it."""
+"""What a library chose in a run, call by call: NCCL by its log and the launches that it made of it, RCCL as asked."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hocket.base.errors import FormatError
 from hocket.nccl.log import read_tuning
-from hocket.nccl.names import COLLECTIVES
+from hocket.nccl.names import COLLECTIVES, EVERY_ALGORITHM, PROTOCOLS
 from hocket.nccl.stock.job import Mode, StockCall, StockJob
 from hocket.nccl.stock.run import Plan, StockRun
+from hocket.nccl.stock.sources import RcclSources
 
 __all__ = ["StockChoice", "stock_choices"]
 
@@ -18,8 +20,8 @@ _LINE = re.compile(r"\[0\] (?:.* )?NCCL (?:INFO|TRACE) (.*)")
 
 @dataclass(frozen=True)
 class StockChoice:
-    """A collective `call` and what NCCL took for it. `time_us`: what its own model expects (`Mode.CHOOSE`), `channels`:
-    how many were launched (else). `collective` is NCCL's name."""
+    """A collective `call` and what the library took for it. `time_us`: what its own model expects (`Mode.CHOOSE`),
+    `channels`: how many were launched (else), or, where `told`, are to be. `collective` is NCCL's name."""
 
     call: StockCall
     collective: str
@@ -27,6 +29,7 @@ class StockChoice:
     protocol: str
     time_us: float | None = None
     channels: int | None = None
+    told: bool = False
 
     @property
     def name(self) -> str:
@@ -35,12 +38,42 @@ class StockChoice:
 
 
 def stock_choices(run: StockRun, job: StockJob) -> list[StockChoice]:
-    """One for each call of a collective that NCCL chooses for, in the job's order; of a job without groups.
+    """One for each call of a collective that the library chooses for, in the job's order; of a job without groups.
 
-    Raises FormatError where the log does not have one line a call: then it is not of this job.
+    Raises FormatError where there is not one choice a call: then the run is not of this job.
     """
-    known = {name.lower(): name for name in COLLECTIVES}
-    calls = [call for call in job.calls if call.kind.replace("_", "") in known]
+    return _told(run, job) if isinstance(run.sources, RcclSources) else _logged(run, job)
+
+
+_KNOWN = {name.lower(): name for name in COLLECTIVES}
+
+
+def _calls(job: StockJob) -> list[StockCall]:
+    return [call for call in job.calls if call.kind.replace("_", "") in _KNOWN]
+
+
+def _told(run: StockRun, job: StockJob) -> list[StockChoice]:
+    """RCCL's, which rank 0 was told; of what its model knows no time of, RCCL leaves the time as it was, below zero."""
+    lines = run.answers.read_text(encoding="utf-8").splitlines()
+    told = [answer for line in lines if "algorithm" in (answer := json.loads(line))]
+    calls = _calls(job)
+    if len(told) != len(calls):
+        raise FormatError(f"{run.answers}: {len(told)} choices of RCCL's for {len(calls)} calls")
+    return [
+        StockChoice(
+            *(call, _KNOWN[call.kind.replace("_", "")]),
+            EVERY_ALGORITHM[one["algorithm"]],
+            PROTOCOLS[one["protocol"]],
+            one["time_us"] if one["time_us"] > 0 else None,
+            one["channels"],
+            told=True,
+        )
+        for call, one in zip(calls, told, strict=True)
+    ]
+
+
+def _logged(run: StockRun, job: StockJob) -> list[StockChoice]:
+    calls = _calls(job)
     texts = run.log.read_text(encoding="utf-8", errors="replace").splitlines()
     lines = (found[1] for line in texts if (found := _LINE.search(line)))
     logged = [one for line in lines if (one := read_tuning(line, str(run.log)))]
@@ -53,7 +86,7 @@ def stock_choices(run: StockRun, job: StockJob) -> list[StockChoice]:
     launched = _launched(run.plans(), job)
     return [
         StockChoice(
-            *(call, known[call.kind.replace("_", "")], one.algorithm, one.protocol, one.time_us),
+            *(call, _KNOWN[call.kind.replace("_", "")], one.algorithm, one.protocol, one.time_us),
             channels=launched.get(call, one.channels),
         )
         for call, one in zip(calls, logged, strict=True)

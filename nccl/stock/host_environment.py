@@ -1,4 +1,4 @@
-"""What the stand-ins are told of a host: its GPUs, its NICs, the file that NCCL reads its topology from."""
+"""What the stand-ins are told of a host: its GPUs, its NICs, the file that the library reads its topology from."""
 
 from pathlib import Path
 from xml.etree import ElementTree
@@ -24,16 +24,24 @@ def host_environment(machine: NcclMachine, topology: Path, multicast: bool) -> d
     root = ElementTree.fromstring(text)
     gpus = [(pci.attrib["busid"], gpu) for pci in root.iter("pci") for gpu in pci.findall("gpu")]
     ranked = [(int(gpu.attrib.get("rank", "-1")), bus_id, gpu) for bus_id, gpu in gpus]
-    taking_part = sorted((rank, bus_id, gpu.attrib["sm"]) for rank, bus_id, gpu in ranked if rank >= 0)
-    capabilities = {sm for _, _, sm in taking_part}
-    if len(capabilities) != 1:
-        raise FormatError(f"{machine.source}: GPUs of sm {', '.join(sorted(capabilities))}: one kind a host can be run")
+    taking_part = sorted((rank, bus_id, _kind(gpu)) for rank, bus_id, gpu in ranked if rank >= 0)
+    kinds = {kind for _, _, kind in taking_part}
+    if len(kinds) != 1:
+        named = ", ".join(sorted(" ".join(f"{value}" for _, value in kind) for kind in kinds))
+        raise FormatError(f"{machine.source}: GPUs of kinds {named}: one kind a host can be run")
     nets = sorted((int(net.attrib.get("dev", "0")), net) for net in root.iter("net"))
     nics = [f"{net.attrib['name']},{net.attrib['speed']},{net.attrib.get('latency', '0')}" for _, net in nets]
     return {
         "NCCL_TOPO_FILE": str(topology),
         "HOCKET_GPUS": ",".join(bus_id for _, bus_id, _ in taking_part),
-        "HOCKET_SM": capabilities.pop(),
+        **dict(kinds.pop()),
         "HOCKET_MULTICAST": str(int(multicast)),
         "HOCKET_NICS": ";".join(nics),
     }
+
+
+def _kind(gpu: ElementTree.Element) -> tuple[tuple[str, str], ...]:
+    """What a stand-in is told of its GPUs: NVIDIA's compute capability; AMD's architecture and its compute units."""
+    arch = gpu.attrib.get("gcn", "")
+    told = {"HOCKET_GFX": arch, "HOCKET_CUS": gpu.attrib["sm"]} if arch else {"HOCKET_SM": gpu.attrib["sm"]}
+    return tuple(told.items())

@@ -1,4 +1,4 @@
-"""Runs a job on NCCL's own code: a process a host, over this machine's loopback."""
+"""Runs a job on a library's own code: a process a host, over this machine's loopback."""
 
 import json
 import os
@@ -16,6 +16,7 @@ from hocket.base.scratch import hand_over
 from hocket.nccl.stock.build import StockBuild
 from hocket.nccl.stock.host_environment import host_environment
 from hocket.nccl.stock.job import Mode, StockJob
+from hocket.nccl.stock.sources import NcclSources
 from hocket.topology.formats.nccl.machine import NcclMachine
 
 __all__ = ["Check", "Plan", "StockRun", "run_stock"]
@@ -53,8 +54,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class StockRun:
-    """What a run left in `folder`; `lacking`: functions of CUDA's driver that NCCL asked for in vain."""
+    """What a run of `sources` left in `folder`; `lacking`: functions of CUDA's driver that NCCL asked for in vain."""
 
+    sources: NcclSources
     folder: Path
     launches: int
     lacking: tuple[str, ...]
@@ -63,6 +65,11 @@ class StockRun:
     def log(self) -> Path:
         """Of rank 0's host, in which NCCL says what it chose."""
         return self.folder / "nccl.0.log"
+
+    @property
+    def answers(self) -> Path:
+        """What rank 0's host was told when it asked for choices."""
+        return self.folder / "results.0.jsonl"
 
     def checks(self) -> Iterator[Check]:
         for path in sorted(self.folder.glob("results.*.jsonl")):
@@ -111,13 +118,13 @@ def run_stock(
     said = (folder / "player.0.txt").read_text(encoding="utf-8")
     words = [line.split() for line in said.splitlines()]
     launches = sum(int(line[1]) for line in words if line[:1] == ["launches"])
-    return StockRun(folder, launches, tuple(line[1] for line in words if line[:1] == ["lacking"]))
+    return StockRun(build.sources, folder, launches, tuple(line[1] for line in words if line[:1] == ["lacking"]))
 
 
 def _environment(build: StockBuild, job: StockJob, folder: Path, number: int, domain: int) -> dict[str, str]:
     """This process's without variables of NCCL's, with those that make NCCL see the stand-ins."""
     traces = job.mode is Mode.CHOOSE  # what NCCL says of choices that it then drops
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "HOCKET_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "RCCL_", "HOCKET_"))}
     return kept | {
         "LD_LIBRARY_PATH": str(build.folder),
         "NCCL_HOSTID": f"hocket-host-{number}",
@@ -128,6 +135,8 @@ def _environment(build: StockBuild, job: StockJob, folder: Path, number: int, do
         "NCCL_DEBUG_SUBSYS": "INIT,ENV,TUNING,COLL" if traces else "INIT,ENV,TUNING",
         "NCCL_DEBUG_FILE": str(folder / f"nccl.{number}.log"),
         "NCCL_RAS_ENABLE": "0",
+        "RCCL_USE_AMD_SMI_LIB": "1",  # else it reads the kernel's files of such GPUs
+        "HSA_NO_SCRATCH_RECLAIM": "1",  # else it complains
         "HOCKET_KERNELS": "move" if job.mode is Mode.MOVE else "count",
         "HOCKET_PLANS": str(folder / f"plans.{number}.jsonl"),
         "HOCKET_FABRIC": f"hocket-{number // domain}" if domain > 1 else "",

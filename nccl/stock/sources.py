@@ -1,24 +1,27 @@
-"""A checkout of NCCL's sources: its release, and the files that its own Makefile compiles for the host."""
+"""A checkout of NCCL's or RCCL's sources: its release, and the files that its own build compiles for the host."""
 
 import re
 import shutil
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 from hocket.base.errors import FormatError, HocketError
 from hocket.base.processes import run
 
-__all__ = ["OLDEST", "NcclSources", "read_sources"]
+__all__ = ["NcclSources", "RcclSources", "read_sources"]
 
-#: Before it the kernels' arguments and the profiler's interface are others.
-OLDEST = (2, 27)
 _NUMBER = re.compile(r"^NCCL_(MAJOR|MINOR|PATCH|SUFFIX) *:= *(\S*)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class NcclSources:
     """`folder` is the checkout; `version` its release, (2, 30, 7); `suffix` what a preview adds to it, as `a7`."""
+
+    library: ClassVar[str] = "NCCL"
+    #: Before it the kernels' arguments and the profiler's interface are others.
+    oldest: ClassVar[tuple[int, int]] = (2, 27)
 
     folder: Path
     version: tuple[int, int, int]
@@ -54,18 +57,43 @@ class NcclSources:
         return present
 
 
+class RcclSources(NcclSources):
+    """A checkout of AMD's RCCL, which is numbered as the NCCL that it follows."""
+
+    library: ClassVar[str] = "RCCL"
+    #: Before it RCCL does not tell what it chooses.
+    oldest: ClassVar[tuple[int, int]] = (2, 28)
+
+    @cached_property
+    def host_files(self) -> list[str]:
+        """What RCCL's CMakeLists.txt compiles for the host wherever it is built, and what asks AMD SMI; relative to
+        `src`. Raises HocketError where it does not say."""
+        path = self.folder / "CMakeLists.txt"
+        text = path.read_text(encoding="utf-8", errors="replace")
+        listed = re.search(r"^set\(SRC_FILES\s(.*?)^\)", text, re.MULTILINE | re.DOTALL)
+        lines = listed[1].splitlines() if listed else []
+        named = {line.strip().removeprefix("src/") for line in lines if line.strip().endswith(".cc")}
+        named = {name for name in named if not name.startswith("#")} - {"ras/client.cc"} | {"misc/amdsmi_wrap.cc"}
+        files = sorted(name for name in named if (self.src / name).exists())
+        if "init.cc" not in files:
+            raise HocketError(f"{path} does not say what it compiles (set(SRC_FILES ...))")
+        return files
+
+
 def read_sources(folder: Path) -> NcclSources:
-    """The checkout at `folder`. Raises FormatError where there is none, or one older than `OLDEST`."""
+    """The checkout at `folder`, of NCCL or RCCL. Raises FormatError where there is none, or one older than is run."""
     makefile = folder / "makefiles" / "version.mk"
     try:
         found = dict(_NUMBER.findall(makefile.read_text(encoding="utf-8")))
         version = (int(found["MAJOR"]), int(found["MINOR"]), int(found["PATCH"]))
     except (OSError, KeyError, ValueError) as error:
         raise FormatError(
-            f"{folder} holds no sources of NCCL (makefiles/version.mk): give a checkout of a release's tag"
+            f"{folder} holds no sources of NCCL or RCCL (makefiles/version.mk): give a checkout of a release's tag"
         ) from error
-    if version[:2] < OLDEST:
+    kind = RcclSources if (folder / "src" / "rccl_wrap.cc").exists() else NcclSources
+    if version[:2] < kind.oldest:
         raise FormatError(
-            f"{folder} is NCCL {'.'.join(map(str, version))}: {'.'.join(map(str, OLDEST))} or newer is run"
+            f"{folder} is {kind.library} {'.'.join(map(str, version))}: {'.'.join(map(str, kind.oldest))} or newer is"
+            " run"
         )
-    return NcclSources(folder.resolve(), version, found.get("SUFFIX", ""))
+    return kind(folder.resolve(), version, found.get("SUFFIX", ""))

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -91,6 +92,22 @@ Allocation allocation_of(const void* address) {
   if (after == allocations().begin()) return {};
   const Allocation& found = std::prev(after)->second;
   return static_cast<const char*>(address) < found.start + found.bytes ? found : Allocation{};
+}
+
+void fill(void* to, int value, size_t bytes) {
+  constexpr uintptr_t kPage = 4096;
+  auto start = reinterpret_cast<uintptr_t>(to), end = start + bytes;
+  uintptr_t first = (start + kPage - 1) / kPage * kPage, last = end / kPage * kPage;
+  if (value != 0 || last <= first || !allocation_of(to).bytes) {
+    memset(to, value, bytes);
+    return;
+  }
+  memset(to, 0, first - start);
+  auto* pages = reinterpret_cast<void*>(first);
+  // Memory of a file is shared: its pages are taken out of the file. Memory of no file knows no such thing.
+  if (madvise(pages, last - first, MADV_REMOVE) != 0 && madvise(pages, last - first, MADV_DONTNEED) != 0)
+    memset(pages, 0, last - first);
+  memset(reinterpret_cast<void*>(last), 0, end - last);
 }
 
 }  // namespace hocket::stand_in

@@ -1,4 +1,4 @@
-// What the stand-ins for CUDA and NVML agree on: the GPUs of this host, their memory, their streams.
+// What the stand-ins for CUDA, HIP, NVML and AMD SMI agree on: the GPUs of this host, their memory, their streams.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +29,8 @@ struct Allocation {
 Allocation allocation_of(const void* address);
 void remember(void* start, size_t bytes, int device);
 void forget(void* start);
+/** As memset; whole pages that become zero are given back, which costs less than to write them. */
+void fill(void* to, int value, size_t bytes);
 
 /** The name of the NVLink domain of several hosts that this one belongs to; empty where its NVLinks join no others. */
 const std::string& fabric();

@@ -1,7 +1,6 @@
-// Plays a job on NCCL: `player JOB HOST`. JOB is lines that hocket writes (nccl/stock/job.py); HOST is which of its
-// hosts this process is. What came out goes to results.HOST.jsonl beside it; where nothing moves for longer than the
-// limit, it says where each rank stands and ends with 4.
-#include <cuda_runtime.h>
+// Plays a job on NCCL or RCCL: `player JOB HOST`. JOB is lines that hocket writes (nccl/stock/job.py); HOST is which of
+// its hosts this process is. What came out goes to results.HOST.jsonl beside it; where nothing moves for longer than
+// the limit, it says where each rank stands and ends with 4.
 #include <nccl.h>
 #include <unistd.h>
 
@@ -12,19 +11,20 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iomanip>
 #include <map>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
-extern "C" {
-void hocketStep(long step);
-long hocketMoves();
-long hocketLaunches();
-const char* hocketLacking();
-void hocketTellWaiting();
-}
+#include "gpu_runtime.hpp"
+
+extern "C" void hocketTellWaiting();
+#ifdef __HIP_PLATFORM_AMD__
+extern "C" ncclResult_t rcclGetAlgoInfo(ncclComm_t, int function, uint64_t count, ncclDataType_t, int collnet, int nvls,
+                                        int calls, int* algorithm, int* protocol, int* channels);
+#endif
 
 namespace {
 
@@ -165,7 +165,7 @@ int element(int rank, size_t i, bool product) {
 /** The communicators of one rank of this host. */
 struct Rank {
   int global = 0, device = 0;
-  cudaStream_t stream = nullptr;
+  GPU(Stream_t) stream = nullptr;
   char *send = nullptr, *receive = nullptr;
   struct Member {
     ncclComm_t comm;
@@ -199,7 +199,7 @@ class Player {
     for (Rank& rank : ranks_)
       for (auto& [name, member] : rank.comms) {
         if (!member.comm) continue;
-        cudaSetDevice(rank.device);
+        GPU(SetDevice)(rank.device);
         // Where no data moved, NCCL's proxies still wait for some.
         if (moves())
           check(ncclCommDestroy(member.comm), "ncclCommDestroy");
@@ -233,7 +233,7 @@ class Player {
       ranks_[i].device = static_cast<int>(i);
       ranks_[i].global = first_ + static_cast<int>(i);
       ranks_[i].comms["world"] = {nullptr, all, ranks_[i].global};
-      cudaSetDevice(ranks_[i].device);
+      GPU(SetDevice)(ranks_[i].device);
       check(ncclCommInitRank(&ranks_[i].comms["world"].comm, total_, id, ranks_[i].global), "ncclCommInitRank");
     }
     check(ncclGroupEnd(), "initialising the communicator");
@@ -243,11 +243,11 @@ class Player {
 
   void allocate() {
     for (Rank& rank : ranks_) {
-      cudaSetDevice(rank.device);
-      cudaStreamCreateWithFlags(&rank.stream, cudaStreamNonBlocking);
+      GPU(SetDevice)(rank.device);
+      GPU(StreamCreateWithFlags)(&rank.stream, GPU(StreamNonBlocking));
       size_t bytes = job_.most_bytes + 4096;
-      if (cudaMalloc(reinterpret_cast<void**>(&rank.send), bytes) != cudaSuccess ||
-          cudaMalloc(reinterpret_cast<void**>(&rank.receive), bytes) != cudaSuccess)
+      if (GPU(Malloc)(reinterpret_cast<void**>(&rank.send), bytes) != GPU(Success) ||
+          GPU(Malloc)(reinterpret_cast<void**>(&rank.receive), bytes) != GPU(Success))
         fail("no memory for buffers of " + std::to_string(bytes) + " bytes a rank");
     }
   }
@@ -259,7 +259,7 @@ class Player {
     for (Rank& rank : ranks_) {
       auto found = rank.comms.find(step.made);
       if (found == rank.comms.end() || !found->second.comm) continue;
-      cudaSetDevice(rank.device);
+      GPU(SetDevice)(rank.device);
       check(step.verb == "abort" ? ncclCommAbort(found->second.comm) : ncclCommDestroy(found->second.comm),
             step.verb.c_str());
       rank.comms.erase(found);
@@ -273,7 +273,7 @@ class Player {
     for (size_t i = 0; i < ranks_.size(); i++) {
       auto found = ranks_[i].comms.find(step.parent);
       if (found == ranks_[i].comms.end()) continue;
-      cudaSetDevice(ranks_[i].device);
+      GPU(SetDevice)(ranks_[i].device);
       int color = step.colors[ranks_[i].global];
       check(ncclCommSplit(found->second.comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, ranks_[i].global, &made[i],
                           nullptr),
@@ -300,7 +300,7 @@ class Player {
     check(ncclGroupStart(), "ncclGroupStart");
     for (const Call& call : calls)
       for (Rank& rank : ranks_) enqueue(call, rank);
-    if (job_.mode == "choose") return simulate();
+    if (job_.mode == "choose") return simulate(calls[0]);
     check(ncclGroupEnd(), "enqueueing");
     if (!moves()) return;
     synchronize();
@@ -311,11 +311,34 @@ class Player {
   bool moves() const { return job_.mode == "move"; }
 
   /** NCCL prepares the group, says what it chose, and drops it. */
-  void simulate() {
+  void simulate(const Call& call) {
     ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
     check(ncclGroupSimulateEnd(&info), "simulating");
-    results_ << R"({"step":)" << now_at << R"(,"time_us":)" << info.estimatedTime << "}\n";
+    results_ << R"({"step":)" << now_at << R"(,"time_us":)" << std::setprecision(9) << info.estimatedTime;
+    if (host_ == 0) tell_choice(call);
+    results_ << "}" << std::endl;
   }
+
+#ifdef __HIP_PLATFORM_AMD__
+  /** RCCL's log leaves out some of what it chooses; it tells when it is asked. */
+  void tell_choice(const Call& call) {
+    static const std::map<std::string, int> kFunctions = {
+        {"broadcast", 0}, {"reduce", 1}, {"all_gather", 2}, {"reduce_scatter", 3}, {"all_reduce", 4}};
+    auto function = kFunctions.find(call.kind);
+    auto found = ranks_[0].comms.find(call.comm);
+    if (function == kFunctions.end() || found == ranks_[0].comms.end()) return;
+    GPU(SetDevice)(ranks_[0].device);
+    bool shared = gathers(call) || call.kind == "reduce_scatter";
+    size_t count = call.bytes / width(call.type) / (shared ? found->second.members.size() : 1);
+    int algorithm = 0, protocol = 0, channels = 0;
+    check(rcclGetAlgoInfo(found->second.comm, function->second, count, kTypes.at(call.type), 0, 0, 1, &algorithm,
+                          &protocol, &channels),
+          "rcclGetAlgoInfo");
+    results_ << R"(,"algorithm":)" << algorithm << R"(,"protocol":)" << protocol << R"(,"channels":)" << channels;
+  }
+#else
+  void tell_choice(const Call&) {}  // NCCL's log has it
+#endif
 
   static bool gathers(const Call& call) { return call.kind == "all_gather"; }
 
@@ -333,14 +356,14 @@ class Player {
     auto found = rank.comms.find(call.comm);
     if (found == rank.comms.end()) return;
     const Rank::Member& member = found->second;
-    cudaSetDevice(rank.device);
+    GPU(SetDevice)(rank.device);
     auto n = static_cast<int>(member.members.size());
     size_t count = call.bytes / width(call.type), part = count / n;
     auto [in, out] = buffers(call, rank, member);
     ncclDataType_t type = kTypes.at(call.type);
     ncclRedOp_t operation = kOperations.at(call.operation);
     ncclComm_t comm = member.comm;
-    cudaStream_t stream = rank.stream;
+    GPU(Stream_t) stream = rank.stream;
     const char* kind = call.kind.c_str();
     if (call.kind == "all_reduce") {
       check(ncclAllReduce(in, out, count, type, operation, comm, stream), kind);
@@ -440,7 +463,7 @@ class Player {
 
   void synchronize() {
     for (Rank& rank : ranks_) {
-      cudaStreamSynchronize(rank.stream);
+      GPU(StreamSynchronize)(rank.stream);
       progress++;
     }
   }

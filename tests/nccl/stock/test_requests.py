@@ -11,8 +11,11 @@ from hocket.nccl.stock.job import Mode, sweep
 VERSION = "NCCL_MAJOR := {}\nNCCL_MINOR := {}\nNCCL_PATCH := 3\nNCCL_SUFFIX :=\n"
 
 
-def checkout(folder: Path, major: int, minor: int) -> Path:
+def checkout(folder: Path, major: int, minor: int, library: str = "NCCL") -> Path:
     (folder / "makefiles").mkdir(parents=True)
+    (folder / "src").mkdir()
+    if library == "RCCL":
+        (folder / "src" / "rccl_wrap.cc").touch()
     (folder / "makefiles" / "version.mk").write_text(VERSION.format(major, minor))
     return folder
 
@@ -20,7 +23,7 @@ def checkout(folder: Path, major: int, minor: int) -> Path:
 def test_a_folder_without_sources_is_refused(tmp_path: Path) -> None:
     done = hocket("nccl", "run-stock", "-t", "dgx-h100", "--source", str(tmp_path), "-o", str(tmp_path / "out"))
     assert done.returncode == ExitCode.BAD_INPUT
-    assert f"{tmp_path} holds no sources of NCCL (makefiles/version.mk)" in done.stderr
+    assert f"{tmp_path} holds no sources of NCCL or RCCL (makefiles/version.mk)" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -37,6 +40,31 @@ def test_cuda_headers_are_asked_for(tmp_path: Path) -> None:
     done = hocket("nccl", "run-stock", *arguments)
     assert done.returncode == 3
     assert "pip install 'hocket[stock]', or --cuda DIR" in done.stderr
+
+
+def test_rocm_headers_are_asked_for(tmp_path: Path) -> None:
+    source = checkout(tmp_path / "rccl", 2, 28, "RCCL")
+    arguments = ["-t", "mi300x", "--source", str(source), "-o", str(tmp_path / "out"), "--rocm", str(tmp_path)]
+    done = hocket("nccl", "run-stock", *arguments)
+    assert done.returncode == 3
+    assert "pip install triton" in done.stderr and "--rocm DIR" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("library", "arguments", "said"),
+    [
+        ("NCCL", ["-t", "mi300x"], "its library is RCCL, and --source"),
+        ("RCCL", ["-t", "dgx-h100"], "its library is NCCL, and --source"),
+        ("RCCL", ["-t", "mi300x", "--do", "move"], "--do move: RCCL's kernels have no stand-in"),
+        ("RCCL", ["-t", "mi300x", "--do", "enqueue"], "--do choose"),
+        ("RCCL", ["-t", "mi300x", "--profile"], "--profile is of NCCL"),
+    ],
+)
+def test_what_does_not_go_together_is_named(tmp_path: Path, library: str, arguments: list[str], said: str) -> None:
+    source = checkout(tmp_path / "source", 2, 28, library)
+    done = hocket("nccl", "run-stock", *arguments, "--source", str(source), "-o", str(tmp_path / "out"))
+    assert done.returncode == ExitCode.USAGE, done.stderr
+    assert said in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(

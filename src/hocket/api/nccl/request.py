@@ -123,18 +123,19 @@ class NcclLogReading(Request, frozen=True, kw_only=True, tag="nccl log"):
 
 
 class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
-    """Run stock NCCL itself without a GPU: its own code, built from its sources, over stand-ins for CUDA and NVML.
+    """Run stock NCCL or RCCL itself without a GPU: its own code, built from its sources, over stand-ins.
 
     Nodes are processes, their GPUs and NICs those of --topology, the network this machine's loopback. NCCL finds its
     channels, chooses, connects, enqueues; its log, launches and proxies' steps are its own. With --do choose it only
     says what it takes for each size and the time that it expects; with enqueue kernels do nothing, with move they
     carry NCCL's plans out and every element is checked. Choices are compared with the model of `hocket nccl choose`.
-    Building takes minutes the first time.
+    On AMD's machines RCCL runs, of which only --do choose. Building takes minutes the first time.
     """
 
     examples: ClassVar[tuple[str, ...]] = (
         "hocket nccl run-stock -t dgx-h100:nodes=2 --source nccl/ -o run/",
         "hocket nccl run-stock -t dgx-h100 --source nccl/ --do move -c all_reduce --max 1MiB -o run/",
+        "hocket nccl run-stock -t mi300x:nodes=2 --source rccl/ -o run/",
     )
     performer: ClassVar[str] = f"{_ROOM}.stock:perform"
 
@@ -142,7 +143,9 @@ class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
     source: Annotated[
         str,
         option(
-            "A checkout of NCCL, 2.27 or newer: git clone -b v2.30.7-1 https://github.com/NVIDIA/nccl.", metavar="DIR"
+            "A checkout of NCCL, 2.27 or newer: git clone -b v2.30.7-1 https://github.com/NVIDIA/nccl; on AMD's"
+            " machines of RCCL, 2.28 or newer.",
+            metavar="DIR",
         ),
     ]
     output: Annotated[
@@ -174,6 +177,9 @@ class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
         option("Lines of calls, groups, splits, aborts in place of sizes: see the documentation.", metavar="FILE"),
     ] = None
     cuda: Annotated[str | None, option("Where CUDA's headers are; else those of hocket[stock].", metavar="DIR")] = None
+    rocm: Annotated[
+        str | None, option("Where ROCm's headers are; else those of /opt/rocm or of the package triton.", metavar="DIR")
+    ] = None
     limit: Annotated[int, option("Seconds that nothing may move before the run is ended.", metavar="S", ge=1)] = 120
 
 

@@ -1,9 +1,9 @@
-"""Runs NCCL's own code on processors, and compares what it chose with the model."""
+"""Runs NCCL's or RCCL's own code on processors, and compares what it chose with the model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,25 +12,24 @@ import numpy as np
 
 from hocket.api.nccl.naming import sizes_between
 from hocket.api.nccl.request import NcclStockRun
+from hocket.api.nccl.stock_model import Model, model_of, modelled_choices, unknown_settings
 from hocket.api.progress import Progress
 from hocket.api.result import Report
 from hocket.base.cache import cache_folder
 from hocket.base.enums import assert_never
-from hocket.base.errors import ExitCode, HocketError, RequestError
+from hocket.base.errors import ExitCode, RequestError
 from hocket.base.files import make_folder
 from hocket.base.reading import read_text
 from hocket.base.units import format_bytes
-from hocket.nccl import Choices, NcclModel, read_settings
-from hocket.nccl.programs.spec import settings_on
-from hocket.nccl.releases import release_of
-from hocket.nccl.settings import VARIABLES
 from hocket.nccl.stock.build import StockBuild, build
+from hocket.nccl.stock.builder import Headers
 from hocket.nccl.stock.choices import StockChoice, stock_choices
 from hocket.nccl.stock.cuda_headers import find_cuda_headers
 from hocket.nccl.stock.host_environment import ranks_of
 from hocket.nccl.stock.job import KINDS, Mode, StockJob, sweep
+from hocket.nccl.stock.rocm_headers import find_rocm_headers
 from hocket.nccl.stock.run import Check, StockRun, run_stock
-from hocket.nccl.stock.sources import NcclSources, read_sources
+from hocket.nccl.stock.sources import NcclSources, RcclSources, read_sources
 from hocket.nccl.tuning.table import read_tuner_table
 from hocket.plugin.nccl.library import nccl_profiler_path, nccl_tuner_path
 from hocket.topology.formats.nccl.machine import Dialect
@@ -91,14 +90,16 @@ def perform(request: NcclStockRun, progress: Progress) -> StockResult:
     """Builds NCCL where it is not built, runs the job, reads what it left."""
     mode = Mode(request.do)
     sources = read_sources(Path(request.source))
-    headers = find_cuda_headers(Path(request.cuda) if request.cuda else None)
     hosts = hosts_of(request.topology, request.nodes)
     machines = _machines(request, hosts)
+    headers = _headers(request, hosts, sources)
     job = _job(request, machines, mode)
     variables = _variables(request, Path(request.output))
-    model, why = _model(request, hosts, machines, sources)
+    model, why = model_of(request, hosts, machines, sources)
     folder = _new_folder(Path(request.output))
-    progress.note(f"NCCL {sources.name}: building its host code under {cache_folder()}, unless it is there")
+    progress.note(
+        f"{sources.library} {sources.name}: building its host code under {cache_folder()}, unless it is there"
+    )
     built = build(sources, headers, make_folder(cache_folder(), 0o700), _counted(progress))
     run = run_stock(
         *(built, job, machines, folder),
@@ -121,15 +122,33 @@ def _new_folder(folder: Path) -> Path:
 
 
 def _machines(request: NcclStockRun, hosts: Hosts) -> list[NcclMachine]:
-    if hosts.machine.dialect != Dialect.NCCL:
-        raise RequestError(
-            f"{request.topology}: its library is RCCL, and NCCL's code knows no such GPUs: NVIDIA's are run"
-        )
     if not request.machine:
         return [hosts.machine] * hosts.nodes
     if request.nodes not in (None, len(request.machine)):
         raise RequestError(f"--nodes {request.nodes} and {len(request.machine)} of --machine: keep one")
     return [read_nccl_topology(path) for path in request.machine]
+
+
+def _headers(request: NcclStockRun, hosts: Hosts, sources: NcclSources) -> Headers:
+    """Of what the sources are built over. Raises RequestError where the machine's library is another, or does not go
+    as far as is asked."""
+    rccl = isinstance(sources, RcclSources)
+    wanted = "RCCL" if hosts.machine.dialect == Dialect.RCCL else "NCCL"
+    if sources.library != wanted:
+        raise RequestError(
+            f"{request.topology}: its library is {wanted}, and --source {request.source} is {sources.library}: give a"
+            f" checkout of {wanted}"
+        )
+    if not rccl:
+        return find_cuda_headers(Path(request.cuda) if request.cuda else None)
+    if request.do != Mode.CHOOSE:
+        raise RequestError(
+            f"--do {request.do}: RCCL's kernels have no stand-in, and its connections are left out: --do choose"
+        )
+    for flag, given in (("--profile", request.profile), ("--table", request.table), ("--job", request.job)):
+        if given:
+            raise RequestError(f"{flag} is of NCCL: RCCL is only asked what it chooses: drop it")
+    return find_rocm_headers(Path(request.rocm) if request.rocm else None)
 
 
 def _job(request: NcclStockRun, machines: Sequence[NcclMachine], mode: Mode) -> StockJob:
@@ -174,20 +193,19 @@ def _result(
     built: StockBuild,
     job: StockJob,
     run: StockRun,
-    model: NcclModel | None,
+    model: Model | None,
     why: str,
 ) -> StockResult:
     ranks = sum(job.hosts)
     spec = ", ".join(request.machine) or request.topology
-    lines = [
-        f"NCCL {built.sources.name} itself on {spec}: {len(machines)} node{'s' * (len(machines) > 1)}, {ranks} ranks"
-    ]
+    nodes = f"{len(machines)} node{'s' * (len(machines) > 1)}"
+    lines = [f"{built.sources.library} {built.sources.name} itself on {spec}: {nodes}, {ranks} ranks"]
     lines += [f"  note: {note}" for note in job.notes]
     lines += [f"  note: NCCL asked CUDA's driver for {name}, which the stand-in lacks" for name in run.lacking]
     choices = stock_choices(run, job) if job.calls else []
     lines += [f"  note: not compared with the model: {why}"] if why else []
-    lines += [f"  note: the model does not depend on {name}" for name in _unknown(request.settings) if model]
-    modelled, modelled_us = _modelled(model, choices)
+    lines += [f"  note: the model does not depend on {name}" for name in unknown_settings(request.settings) if model]
+    modelled, modelled_us = modelled_choices(model, choices)
     result = StockResult(request, lines, ExitCode.DONE, choices, modelled, modelled_us, run=run)
     lines += _spans(choices, modelled)
     if model is not None and choices:
@@ -219,39 +237,6 @@ def _checked(result: StockResult, checks: Sequence[Check]) -> Iterator[str]:
         )
 
 
-def _model(
-    request: NcclStockRun, hosts: Hosts, machines: Sequence[NcclMachine], sources: NcclSources
-) -> tuple[NcclModel | None, str]:
-    """What NCCL is to be compared with, or why with nothing."""
-    if request.table:
-        return None, "a table chose"
-    if any(replace(machine, source="") != replace(machines[0], source="") for machine in machines):
-        return None, "its hosts are different"
-    known = [setting for setting in request.settings if setting.partition("=")[0] in VARIABLES]
-    try:
-        settings = read_settings(settings_on(hosts, known), release_of(sources.name))
-        return NcclModel(machines[0], len(machines), settings, domain=hosts.domain), ""
-    except HocketError as error:
-        return None, str(error)
-
-
-def _unknown(settings: Sequence[str]) -> list[str]:
-    """NCCL's variables of which the model knows nothing."""
-    names = [setting.partition("=")[0] for setting in settings]
-    return [name for name in names if name.startswith("NCCL_") and name not in VARIABLES]
-
-
-def _modelled(model: NcclModel | None, choices: Sequence[StockChoice]) -> tuple[list[str], list[float]]:
-    names: list[str] = []
-    times: list[float] = []
-    for collective, grouped in groupby(choices if model else [], key=lambda one: one.collective):
-        assert model is not None
-        of: Choices = model.choose(collective, [one.call.size_bytes for one in grouped])
-        names += [of.name(at) for at in range(len(of.time_us))]
-        times += map(float, of.time_us)
-    return names, times
-
-
 def _spans(choices: Sequence[StockChoice], modelled: Sequence[str]) -> Iterator[str]:
     """A line for sizes that follow one another and are chosen alike."""
     pairs = list(zip(choices, modelled or [""] * len(choices), strict=True))
@@ -259,8 +244,9 @@ def _spans(choices: Sequence[StockChoice], modelled: Sequence[str]) -> Iterator[
         run = [one for one, _ in grouped]
         span = f"{format_bytes(run[0].call.size_bytes)} .. {format_bytes(run[-1].call.size_bytes)}"
         channels = [one.channels for one in run if one.channels]
-        on = f"{min(channels)}..{max(channels)} channels launched" if channels else ""
         times = [one.time_us for one in run if one.time_us is not None]
+        on = f"{min(channels)}..{max(channels)} channels{'' if run[0].told else ' launched'}" if channels else ""
         expects = f"expects {times[0]:.2f} .. {times[-1]:.2f} us" if times else ""
         beside = "as modelled" if theirs == name else f"modelled: {theirs}" if theirs else ""
-        yield f"{kind:<14} {span:<22} {name:<16} {on or expects:<34} {beside}".rstrip()
+        said = f"{expects:<32} {on:<19}" if run[0].told else f"{on or expects:<34}"
+        yield f"{kind:<14} {span:<22} {name:<16} {said} {beside}".rstrip()
