@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.rank_names import format_ranks, name_ranks
 from hocket.recording.matching import ABSENT, Matched
 from hocket.recording.messages import ChannelTraffic, MessageChannel, find_unequal
-from hocket.recording.naming import format_ranks, name_ranks
 from hocket.recording.recording import CallShape, Recording
 from hocket.recording.waits import NONE
 

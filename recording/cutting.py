@@ -5,10 +5,10 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from hocket.base.rank_names import name_ranks
 from hocket.recording.agreement import differing
 from hocket.recording.matching import ABSENT, Matched
 from hocket.recording.messages import ChannelTraffic, MessageChannel, find_unequal
-from hocket.recording.naming import name_ranks
 from hocket.recording.recording import CallColumns, Recording
 from hocket.recording.waits import NONE
 

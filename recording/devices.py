@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.rank_names import name_ranks
 from hocket.chakra.importers.common_calls import agreeing
 from hocket.chakra.importers.pytorch.device_trace import device_trace, issues_of_kernels
 from hocket.chakra.importers.pytorch.issues import Issue
@@ -13,7 +14,6 @@ from hocket.chakra.importers.rank import IssuedCall, Notes
 from hocket.chakra.trace import Trace
 from hocket.recording.agreement import Mismatch
 from hocket.recording.matching import Numbering
-from hocket.recording.naming import name_ranks
 from hocket.recording.nccl.join import Attributes
 from hocket.recording.profile import RecordedProfile
 from hocket.recording.recording import Recording

@@ -3,10 +3,10 @@
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
+from hocket.base.rank_names import name_ranks
 from hocket.base.units import format_bytes
 from hocket.recording.agreement import ASPECTS, aspect, differing
 from hocket.recording.matching import ABSENT, Matched
-from hocket.recording.naming import name_ranks
 from hocket.recording.recording import CallShape
 
 __all__ = ["Divergence", "Variant", "find_divergences"]

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hocket.base.rank_names import name_ranks
 from hocket.base.units import format_bytes, format_time
-from hocket.recording.naming import name_ranks
 from hocket.recording.stream_follower import Follower, Issued
 
 __all__ = ["Elsewhere", "Hang", "Report", "Waiting", "examine"]

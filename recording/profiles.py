@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hocket.base.errors import FormatError
+from hocket.base.rank_names import name_ranks
 from hocket.chakra.importers.files import files_in, head_of
 from hocket.chakra.importers.lanes import Operator
 from hocket.chakra.importers.pytorch.kineto import Kineto, read_kineto
 from hocket.chakra.importers.pytorch.read import is_kineto, kinetos_of
 from hocket.recording.agreement import Mismatch
 from hocket.recording.folder import operators_path
-from hocket.recording.naming import name_ranks
 from hocket.recording.nccl.join import NcclCalls
 from hocket.recording.nccl.profiles import read_nccl_profiles
 from hocket.recording.operators import operators_of

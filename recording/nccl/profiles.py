@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hocket.base.errors import FormatError
+from hocket.base.rank_names import name_ranks
 from hocket.chakra.importers.nccl.devices import ranks_of
 from hocket.chakra.importers.nccl.members import members_of, world_ranks
 from hocket.chakra.importers.nccl.profile import NcclProfile, profile_files, read_profile
 from hocket.recording.agreement import Mismatch
-from hocket.recording.naming import name_ranks
 from hocket.recording.nccl.join import NcclCalls, join_calls
 from hocket.recording.recording import Recording
 

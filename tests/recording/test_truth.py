@@ -6,8 +6,8 @@ from pathlib import Path
 from in_process import hocket
 from streams import END, Record, call, group, meta, wait, write
 
+from hocket.base.rank_names import format_ranks
 from hocket.recording.merge import merge
-from hocket.recording.naming import format_ranks
 
 SIZES = [8, 16, 24, 32, 40, 48, 56, 64]
 
