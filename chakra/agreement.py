@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from hocket.chakra.finding import TraceFinding, TraceSeverity, at_node, source_of
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSource
 
-__all__ = ["Agreement", "collectives_by_group"]
+__all__ = ["SAME_SIZE", "Agreement", "collectives_by_group"]
 
-# The others may differ by rank: all_to_all and all_gather of uneven blocks, and what only the root holds.
-_SAME_SIZE = (
+#: The others may differ by rank: all_to_all and all_gather of uneven blocks, and what only the root holds.
+SAME_SIZE = (
     CollectiveType.ALL_REDUCE,
     CollectiveType.BROADCAST,
     CollectiveType.REDUCE,
@@ -116,7 +116,7 @@ class _Pair:
             number = f"collective {self._met + k} of group '{self._group}'"
             self._find(own, k, "comm_type", f"{number} is {here} here and {there} on rank {self._first}")
             theirs, own, self._in_step = theirs[:k], own[:k], False
-        same_size = np.isin(own.type, _SAME_SIZE)
+        same_size = np.isin(own.type, SAME_SIZE)
         roots = (theirs.root >= 0) & (own.root >= 0)
         for name, theirs_values, own_values, mask in (
             ("comm_size", theirs.size, own.size, same_size),

@@ -42,6 +42,7 @@ INNER = {
     "chakra/importers": set(),
     "chakra/importers/nccl": set(),
     "chakra/importers/pytorch": set(),
+    "workload/completion": {"chakra"},
     "workload/llm": {"chakra"},
     "workload/presets": set(),
     "simulator/traces": {"schedule", "chakra", "workload"},

@@ -57,10 +57,12 @@ class IssuedCall:
 class RankTrace:
     """A rank's trace with the process groups by the names that the rank knows: world ranks in group order.
 
-    `world` is the size of the job where the format tells it; start times are those of the rank's clock.
+    `world` is the size of the job where the format tells it; start times are those of the rank's clock. `descriptions`
+    are what the format says the groups are for.
     """
 
     rank: int
     world: int | None
     trace: Trace
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    descriptions: dict[str, str] = field(default_factory=dict)

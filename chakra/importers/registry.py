@@ -15,6 +15,7 @@ from hocket.chakra.importers.nccl.traces import read_nccl_profiles
 from hocket.chakra.importers.nccl_inspector import is_nccl_inspector, read_nccl_inspector
 from hocket.chakra.importers.pytorch.read import is_pytorch, read_pytorch
 from hocket.chakra.importers.rank import Notes, RankTrace
+from hocket.chakra.importers.told import NOTHING_TOLD, Told
 
 __all__ = ["AUTO", "IMPORTERS", "SOURCES", "Importer", "import_traces"]
 
@@ -25,7 +26,7 @@ AUTO = "auto"
 class Importer(Entry):
     """A format: whether a file that begins with these bytes is of it; reads the files of one job, noting what they do
     not tell; how what else its recorder leaves in a folder ends (`beside`). In words: which `files`, and what they tell
-    of `times`, `groups` and `waits`."""
+    of `times`, `groups` and `waits`. `read_told` reads them where more than the number of ranks can be told of them."""
 
     matches: Callable[[bytes], bool]
     read: Callable[[Sequence[Path], Notes], list[RankTrace]]
@@ -34,6 +35,7 @@ class Importer(Entry):
     groups: str
     waits: str
     beside: tuple[str, ...] = ()
+    read_told: Callable[[Sequence[Path], Notes, Told], list[RankTrace]] | None = None
 
 
 IMPORTERS = Registry(
@@ -54,6 +56,7 @@ IMPORTERS = Registry(
             summary="ExecutionTraceObserver's and Kineto's files of torch.profiler",
             matches=is_pytorch,
             read=read_pytorch,
+            read_told=read_pytorch,
             files="ExecutionTraceObserver's JSON (schemas 1.0.2-chakra.0.0.4 to 1.1.1-chakra.1.0.0), Kineto's, or both"
             " of a rank",
             times="Kineto's",
@@ -98,8 +101,9 @@ IMPORTERS = Registry(
 SOURCES = (AUTO, *IMPORTERS)
 
 
-def import_traces(paths: Sequence[Path | str], source: str = AUTO) -> ImportedJob:
-    """The job whose files, or folders of files, are given, as Chakra traces; `source` is a name in IMPORTERS or auto.
+def import_traces(paths: Sequence[Path | str], source: str = AUTO, told: Told = NOTHING_TOLD) -> ImportedJob:
+    """The job whose files, or folders of files, are given, as Chakra traces; `source` is a name in IMPORTERS or auto;
+    `told` is what is known of the job that its files do not say.
 
     Raises FormatError, naming the file, for one that cannot be read or is of no known or of another format than the
     others.
@@ -108,7 +112,15 @@ def import_traces(paths: Sequence[Path | str], source: str = AUTO) -> ImportedJo
     notes = Notes()
     importer = IMPORTERS.named(_format_of(files) if source == AUTO else source)
     own = [file for file in files if not file.name.endswith(importer.beside)] or files
-    return assemble(importer.read(own, notes), notes, ", ".join(map(str, paths)))
+    return assemble(_ranks(importer, own, notes, told), notes, ", ".join(map(str, paths)), told.world)
+
+
+def _ranks(importer: Importer, paths: Sequence[Path], notes: Notes, told: Told) -> list[RankTrace]:
+    if importer.read_told is not None:
+        return importer.read_told(paths, notes, told)
+    if told.rank is not None or told.sizes or told.groups:
+        raise FormatError(f"{paths[0]}: --rank, --size, --group are for PyTorch's profiles; this is {importer.name}")
+    return importer.read(paths, notes)
 
 
 def _format_of(files: Sequence[Path]) -> str:

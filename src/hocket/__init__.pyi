@@ -65,10 +65,10 @@ from hocket.api.trace.diff import TraceDifference
 from hocket.api.trace.draw import Drawing
 from hocket.api.trace.info import TraceContents
 from hocket.api.trace.request import (
-    TraceAnonymization as TraceAnonymization, TraceCombination as TraceCombination, TraceConversion as TraceConversion,
-    TraceDiff as TraceDiff, TraceGraph as TraceGraph, TraceImport as TraceImport, TraceInfo as TraceInfo,
-    TraceMerge as TraceMerge, TraceSlice as TraceSlice, TraceText as TraceText, TraceTimeline as TraceTimeline,
-    TraceValidation as TraceValidation,
+    TraceAnonymization as TraceAnonymization, TraceCombination as TraceCombination, TraceComplete as TraceComplete,
+    TraceConversion as TraceConversion, TraceDiff as TraceDiff, TraceGraph as TraceGraph, TraceImport as TraceImport,
+    TraceInfo as TraceInfo, TraceMerge as TraceMerge, TraceSlice as TraceSlice, TraceText as TraceText,
+    TraceTimeline as TraceTimeline, TraceValidation as TraceValidation,
 )
 from hocket.api.trace.text import TraceLines
 from hocket.api.trace.validate import CheckedTraces
@@ -166,9 +166,16 @@ def trace_to_json(file: _Text, *, output: _Text | None = None, schema: _Text | N
 
 def trace_import(
     paths: _Texts, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, source: _Text = 'auto',
-    profile: _Text = 'mlcommons',
+    profile: _Text = 'mlcommons', world: _Integer | None = None, rank: _Integer | None = None, size: _Texts = (),
+    group: _Texts = (),
 ) -> WrittenTraces:
     """Turn what other tools recorded into Chakra traces, one a rank; prints what could not be known."""
+
+def trace_complete(
+    traces: _Text, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, world: _Integer | None = None,
+    parallel: _Text | None = None, order: _Text = 'tp,cp,dp,pp',
+) -> WrittenTraces:
+    """Make a whole job of the traces of some of its ranks, and say what was assumed."""
 
 def trace_merge(
     paths: _Texts, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, ranks: _Text | None = None,

@@ -84,6 +84,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "trace convert": [{"traces": "traces", "output": "out"}],
     "trace to-json": [{"file": "traces/trace.0.et", "output": "made.jsonl"}],
     "trace import": [{"paths": "profile", "output": "out"}],
+    "trace complete": [{"traces": "traces/trace.0.et", "world": 4, "output": "out"}],
     "trace merge": [{"paths": "traces", "output": "out"}],
     "trace combine": [{"jobs": ["traces", "other"], "output": "out"}],
     "trace slice": [{"traces": "traces", "output": "out", "nodes": "2:9"}],

@@ -1,13 +1,29 @@
 """What recorded `c10d::*` operations and `record_param_comms` say: kind, sizes, type, root, peer, splits."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from hocket.base.collectives import kind_called
 from hocket.chakra.c10d import DispatcherOperation
 from hocket.chakra.importers.dtypes import common_dtype
 
-__all__ = ["Arguments", "Described", "Tensors", "describe", "describe_span"]
+__all__ = ["Arguments", "Described", "Tensors", "describe", "describe_direct", "describe_span"]
+
+# How NCCL's backend calls the span of a message: the numbers are of ranks in the group.
+_MESSAGE = re.compile(r"(?P<kind>send|recv) \d{1,9}(?:->|<-)(?P<peer>\d{1,9})")
+# Operations whose own kernels communicate through mapped memory: kind, and where the input is among the arguments
+# (torch/csrc/distributed/c10d/symm_mem/SymmetricMemory.cpp of PyTorch 2.9; csrc/custom_all_reduce.cu of vLLM).
+_DIRECT = {
+    "symm_mem::multimem_all_reduce_": ("all_reduce", 0),
+    "symm_mem::one_shot_all_reduce": ("all_reduce", 0),
+    "symm_mem::one_shot_all_reduce_out": ("all_reduce", 0),
+    "symm_mem::two_shot_all_reduce_": ("all_reduce", 0),
+    "symm_mem::two_shot_all_reduce_out": ("all_reduce", 0),
+    "symm_mem::multimem_all_gather_out": ("all_gather", 0),
+    "_C_custom_ar::all_reduce": ("all_reduce", 1),
+}
 
 
 class Tensors(NamedTuple):
@@ -76,13 +92,25 @@ def describe(operation: DispatcherOperation, arguments: Arguments) -> Described:
     )
 
 
+def describe_direct(name: str, arguments: Arguments) -> Described | None:
+    """What an operation that communicates by a kernel of its own does; None of one that is none of these."""
+    if name not in _DIRECT:
+        return None
+    kind, position = _DIRECT[name]
+    tensors = arguments.tensors(position)
+    return Described(kind, tensors.num_bytes if tensors else -1, dtype=tensors.dtype if tensors else "", least=2)
+
+
 def describe_span(name: str, inputs: Sequence[Tensors | None]) -> Described:
-    """What a backend's span, such as gloo:all_reduce, says: its inputs are its tensors."""
+    """What a backend's span, such as gloo:all_reduce or `nccl:send 0->1`, says: its inputs are its tensors."""
     sizes = [-1 if tensors is None else tensors.num_bytes for tensors in inputs]
+    plain = name.partition(":")[2]
+    message = _MESSAGE.fullmatch(plain)
     return Described(
-        name,
+        message["kind"] if message else kind_called(plain) or name,
         sum(sizes) if sizes and min(sizes) >= 0 else -1,
         dtype=common_dtype(tensors.dtype if tensors else "" for tensors in inputs),
+        peer=int(message["peer"]) if message else -1,
     )
 
 

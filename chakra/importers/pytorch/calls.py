@@ -33,10 +33,12 @@ def call_of(
     members = groups.get(issue.group) if issue.group is not None else None
     if members is None:
         among = "" if issue.group is not None else f" (one of {', '.join(sorted(groups))})" if groups else ""
-        notes[f"{kind}: its group, which no profile tells{among}: left out; hocket collect records it"] += 1
+        shown = f", the sizes show {described.members} ranks: --group {kind}=SIZE" if described.members else ""
+        notes[f"{kind}: its group, which no profile tells{among}{shown}: left out; hocket collect records it"] += 1
         return None
     if described.num_bytes < 0:
-        notes[f"{kind}: its size, which was not recorded (record_shapes=True does): left out"] += 1
+        remedy = f"record_shapes=True does, --size {kind}=BYTES tells it"
+        notes[f"{kind}: its size, which was not recorded ({remedy}): left out"] += 1
         return None
     if kind in ("send", "recv") and not 0 <= described.peer < len(members):
         notes[f"{kind}: its other end, which was not recorded: left out"] += 1

@@ -37,7 +37,8 @@ def device_trace(
     for index, event in enumerate(kineto.device):
         known = [_timed(calls[issue], event) for issue in of_kernel.get(index, ()) if issue in calls]
         builder.add(index, event, known, deps[index])
-    unawaited = len(of_kernel) - len(awaited(deps, of_kernel))
+    apart = {index for index in of_kernel if kineto.device[index].is_communication}
+    unawaited = len(apart - awaited(deps, of_kernel))
     if unawaited:
         notes["collectives that no later kernel is seen to wait for"] += unawaited
     return builder.build()
@@ -53,7 +54,7 @@ def issues_of_kernels(kineto: Kineto, issues: Sequence[Issue], notes: Notes) -> 
     recorded: dict[int, list[Issue]] = defaultdict(list)
     by_external = {}
     for issue in issues:
-        if not issue.is_gloo:
+        if not issue.is_gloo and not issue.is_direct:
             recorded[issue.event.thread].append(issue)
             by_external[(issue.record or issue.event).external] = issue
     found: dict[int, list[Issue]] = {}
@@ -67,8 +68,12 @@ def issues_of_kernels(kineto: Kineto, issues: Sequence[Issue], notes: Notes) -> 
         own = by_external.get(events[index].external)
         found[index] = [own] if own in waiting[:count] and own is not None else waiting[:count]
         del waiting[:count]
+        record = events[index].record
+        if not found[index] and record is not None and record.described is not None:
+            found[index] = [Issue(record, record.described, record.group, record)]
         if not found[index]:
             notes["kernels of NCCL that no record explains: computation of their duration"] += 1
+    found |= _direct(events, issues, notes)
     for waiting in recorded.values():
         if waiting:
             notes["operations of NCCL without a kernel: left out"] += len(waiting)
@@ -76,6 +81,23 @@ def issues_of_kernels(kineto: Kineto, issues: Sequence[Issue], notes: Notes) -> 
     if left:
         notes["collectives of gloo beside a device: left out"] += left
     return {index: own for index, own in found.items() if own}
+
+
+def _direct(events: Sequence[DeviceEvent], issues: Sequence[Issue], notes: Notes) -> dict[int, list[Issue]]:
+    """The operations that communicate by a kernel of their own: the longest that each launched."""
+    longest: dict[int, int] = {}
+    for index, event in enumerate(events):
+        if event.kind == "kernel" and event.external >= 0:
+            other = longest.setdefault(event.external, index)
+            if event.end - event.start > events[other].end - events[other].start:
+                longest[event.external] = index
+    found = {}
+    for issue in issues:
+        if issue.is_direct and issue.event.external in longest:
+            found[longest[issue.event.external]] = [issue]
+        elif issue.is_direct:
+            notes[f"{issue.event.name} without a kernel: left out"] += 1
+    return found
 
 
 @dataclass(frozen=True)

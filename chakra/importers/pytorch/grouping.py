@@ -20,7 +20,7 @@ class RankIssues:
     issue may be in."""
 
     issues: Sequence[Issue]
-    groups: Mapping[str, tuple[int, ...]]
+    groups: dict[str, tuple[int, ...]]
     possible: dict[Issue, set[str]] = field(default_factory=dict)
 
     def members(self, issue: Issue) -> tuple[int, ...] | None:
@@ -34,7 +34,8 @@ def find_groups(ranks: Mapping[int, RankIssues]) -> None:
 
     A group must have as many ranks as the sizes of tensors show, and a root's or peer's number; a worker thread of gloo
     serves one group; what is the k-th of its kind and size on one member is so on the others; a message needs its other
-    end. Messages whose group does not matter, since all that are possible name one peer, get the first of them.
+    end. Where the group does not matter, since all that are possible have the same ranks or, of a message, name one
+    peer, it is the first of them.
     """
     for rank in ranks.values():
         _by_own_evidence(rank)
@@ -43,7 +44,8 @@ def find_groups(ranks: Mapping[int, RankIssues]) -> None:
     for rank in ranks.values():
         for issue, names in rank.possible.items():
             peers = {_peer(rank, issue, name) for name in names}
-            if len(names) == 1 or (_is_message(issue) and len(peers) == 1 and names):
+            same = len({rank.groups.get(name) for name in names}) == 1
+            if same or (_is_message(issue) and len(peers) == 1 and names):
                 issue.group = next(name for name in rank.groups if name in names)
 
 

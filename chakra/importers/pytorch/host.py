@@ -14,6 +14,7 @@ class What(Enum):
     CALL = "c10d::*"
     FUNCTIONAL = "_c10d_functional::*, which names its group"
     WAIT_TENSOR = "_c10d_functional::wait_tensor"
+    DIRECT = "an operation whose own kernel communicates, without NCCL"
     RECORD = "record_param_comms: an operation of NCCL"
     WAIT = "record_param_comms of a wait"
     SPAN = "gloo:*, from the issue to the end, or nccl:*, the issue"

@@ -1,9 +1,10 @@
 """The collectives and messages that a host issued, each with all that the profiles tell of it."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from hocket.base.collectives import kind_called
 from hocket.chakra.importers.dtypes import common_dtype
 from hocket.chakra.importers.pytorch.c10d import Described
 from hocket.chakra.importers.pytorch.execution_trace import ExecutionTrace
@@ -27,6 +28,11 @@ class Issue:
     record: HostEvent | None = None
     spans: list[HostEvent] = field(default_factory=list)
     is_functional: bool = False
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether a kernel of the operation's own communicates."""
+        return self.event.what is What.DIRECT
 
     @property
     def is_gloo(self) -> bool:
@@ -68,6 +74,8 @@ def issues_of(events: Iterable[HostEvent]) -> list[Issue]:
             named[event.thread] = event.group
         elif event.what is What.SPAN:
             spans.append(event)
+        elif event.what is What.DIRECT and event.described is not None:
+            issues.append(Issue(event, event.described))
         elif event.what is What.CALL and event.described is not None:
             is_functional = event.thread in named
             issue = Issue(event, event.described, named.pop(event.thread, None), is_functional=is_functional)
@@ -79,7 +87,9 @@ def issues_of(events: Iterable[HostEvent]) -> list[Issue]:
                 issues.append(Issue(event, event.described, event.group, event))
             else:
                 _record(issued, event, event.described)
-    _attach(spans, issues)
+    alone = _attach(spans, issues)
+    if alone:
+        issues = sorted([*issues, *_of_spans(alone)], key=lambda issue: issue.event.order)
     for issue in issues:
         if issue.described.num_bytes < 0 and issue.spans:
             told = [span.described for span in issue.spans if span.described]
@@ -107,12 +117,27 @@ def _record(issue: Issue, event: HostEvent, recorded: Described) -> None:
     )
 
 
-def _attach(spans: Sequence[HostEvent], issues: Sequence[Issue]) -> None:
-    """Gives the backends' spans to the calls within which they begin."""
+def _attach(spans: Sequence[HostEvent], issues: Sequence[Issue]) -> list[HostEvent]:
+    """Gives the backends' spans to the calls within which they begin; returns those that begin in none."""
     starts = [issue.event.start for issue in issues]
+    alone = []
     for span in spans:
         last = bisect_right(starts, span.start)
         for issue in reversed(issues[max(0, last - _SEARCHED) : last]):
             if issue.event.end >= span.start and issue.event.end > issue.event.start:
                 issue.spans.append(span)
                 break
+        else:
+            alone.append(span)
+    return alone
+
+
+def _of_spans(spans: Iterable[HostEvent]) -> Iterator[Issue]:
+    """What NCCL's spans alone tell of, as in profiles of PyTorch before 2.0, which have no calls of c10d. A span that
+    begins within another of its thread is the same operation again, as an annotation."""
+    until: dict[int, int] = {}
+    for span in spans:
+        if span.name.startswith("nccl:") and span.described is not None and kind_called(span.described.kind):
+            if span.start >= until.get(span.thread, -1):
+                yield Issue(span, span.described, record=span)
+            until[span.thread] = max(span.end, until.get(span.thread, -1))

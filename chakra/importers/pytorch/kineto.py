@@ -14,7 +14,7 @@ from hocket.chakra.c10d import OPERATIONS
 from hocket.chakra.importers.dtypes import dtype_name, element_bytes
 from hocket.chakra.importers.files import MALFORMED
 from hocket.chakra.importers.json_array import JsonArray
-from hocket.chakra.importers.pytorch.c10d import Described, describe, describe_span
+from hocket.chakra.importers.pytorch.c10d import Described, describe, describe_direct, describe_span
 from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
 from hocket.chakra.importers.pytorch.kineto_arguments import KinetoArguments, numbers_in
 from hocket.chakra.importers.pytorch.work import OperatorWork, Product, product_of, work_of
@@ -36,7 +36,7 @@ class _Args(msgspec.Struct):
     concrete: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=msgspec.Raw(b"[]"))
     correlation: _Id = -1
     stream: _Id | str | None = None
-    num_bytes: float = msgspec.field(name="bytes", default=0)
+    num_bytes: float = msgspec.field(name="bytes", default=0.0)
     collective: str = msgspec.field(name="Collective name", default="")
     dtype: str = ""
     elements_in: _Id = msgspec.field(name="In msg nelems", default=-1)
@@ -60,7 +60,7 @@ class _Event(msgspec.Struct):
     ts: _Time = 0.0
     dur: _Duration = 0.0
     tid: int | str = 0
-    args: _Args | None = None
+    args: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class _Group(msgspec.Struct):
@@ -103,7 +103,7 @@ class HostOperator:
 @dataclass(frozen=True, slots=True)
 class DeviceEvent:
     """A kernel, copy or fill on a stream, in ns; `correlation` is that of its launch, `external` the External id of
-    the operator that launched it."""
+    the operator that launched it, `record` what the event itself tells of the operation of NCCL that it does."""
 
     kind: str
     name: str
@@ -113,10 +113,23 @@ class DeviceEvent:
     correlation: int
     external: int
     num_bytes: int
+    record: HostEvent | None = None
 
     @property
     def is_collective(self) -> bool:
-        return self.kind == "kernel" and "nccl" in self.name.lower()
+        return self.kind == "kernel" and _COLLECTIVE_KERNEL.search(self.name) is not None
+
+    @property
+    def expert_operation(self) -> str:
+        """`dispatch` or `combine` for DeepEP's kernel that moves tokens to the ranks of their experts or back,
+        `notify` for one in which ranks wait for each other before, else ""."""
+        found = _EXPERT_KERNEL.search(self.name) if self.kind == "kernel" else None
+        return "" if found is None else "notify" if "notify" in found[1] else found[1]
+
+    @property
+    def is_communication(self) -> bool:
+        """Whether it has a stream of its own, apart from that of computation."""
+        return self.is_collective or self.expert_operation != ""
 
 
 @dataclass
@@ -124,7 +137,8 @@ class Kineto:
     """One rank's timeline. `launches` is the time and thread of each call of CUDA by correlation; `stream_waits` the
     correlations of calls that made a stream wait for an event; `waited`, where the profile has synchronization events,
     the waiting and the awaited stream of such a call and the correlation of the event's record. `events` and `device`
-    are in order of start. Times count from `base`."""
+    are in order of start. Times count from `base`. `num_odd` attributes were of another type than they should be, and
+    `num_negative` events ended before they began."""
 
     rank: int | None = None
     world: int | None = None
@@ -139,10 +153,21 @@ class Kineto:
     base: int = 0
     is_cut: bool = False
     gpu: str = ""
+    num_odd: int = 0
+    num_negative: int = 0
 
 
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 _RUNTIME = ("cuda_runtime", "cuda_driver")
+_HOST = ("cpu_op", "user_annotation", "Operator")
+_READ = frozenset([*DEVICE, *_RUNTIME, *_HOST, "cuda_sync"])
+# Kernels of NCCL, RCCL and MSCCL within RCCL.
+_COLLECTIVE_KERNEL = re.compile(r"(?i)(?:nccl|msccl|rccl)")
+# Of DeepEP, also where others call its namespace otherwise: what moves tokens, and what ranks agree by before.
+_EXPERT_KERNEL = re.compile(
+    r"\bep::(?:internode|intranode|internode_ll)::(dispatch|combine|notify|cached_notify|notify_dispatch|notify_combine)\b"
+)
+_LONGEST_PAUSE = 3600 * 10**9  # ns
 _STEP = re.compile(r"ProfilerStep#(\d{1,9})")
 
 
@@ -166,7 +191,21 @@ def read_kineto(path: Path) -> Kineto:
     kineto.base, kineto.gpu = rest.base, _gpu(rest.devices)
     kineto.events.sort(key=lambda event: (event.start, -event.end))
     kineto.device.sort(key=lambda event: (event.start, event.end, event.correlation))
+    _check_clock(path, kineto.device)
     return kineto
+
+
+def _check_clock(path: Path, events: list[DeviceEvent]) -> None:
+    """Raises FormatError where nothing happens for so long that the times cannot be one clock's."""
+    last = events[0].end if events else 0
+    for event in events:
+        if event.start - last > _LONGEST_PAUSE:
+            hours = (event.start - last) / _LONGEST_PAUSE
+            raise FormatError(
+                f"{path}: '{event.name}' begins {hours:.1f} hours after all before it on the device: its times are of "
+                "two clocks or of two profiles; profile again, or leave out the events of one"
+            )
+        last = max(last, event.end)
 
 
 def _gpu(properties: msgspec.Raw) -> str:
@@ -183,22 +222,28 @@ class _Reader:
 
     def __init__(self, kineto: Kineto) -> None:
         self._kineto = kineto
+        self._decoder = msgspec.json.Decoder(_Args)
         self._threads: dict[int | str, int] = {}
         self._names: dict[str, str] = {}
         self.groups: dict[str, ProcessGroup] = {}
 
     def add(self, event: _Event) -> None:
-        args = event.args or _Args()
+        if event.cat not in _READ:
+            return
+        args = self._arguments(event.args)
         start = round(event.ts * 1000)
         end = start + max(round(event.dur * 1000), 0)
+        self._kineto.num_negative += event.dur < 0
         thread = self._threads.setdefault(event.tid, len(self._threads))
         name = self._names.setdefault(event.name, event.name)
         if event.cat in DEVICE:
             kind = event.cat.removeprefix("gpu_")
             stream = _stream(args.stream, thread)
             num_bytes = int(min(max(args.num_bytes, 0), 2**60))
+            common = {"order": start, "thread": thread, "function": 0, "start": start, "end": end}
+            record = next(self._recorded(args, common), None) if args.collective else None
             self._kineto.device.append(
-                DeviceEvent(kind, name, stream, start, end, args.correlation, args.external, num_bytes)
+                DeviceEvent(kind, name, stream, start, end, args.correlation, args.external, num_bytes, record)
             )
         elif event.cat in _RUNTIME:
             self._kineto.launches[args.correlation] = start, thread
@@ -208,8 +253,27 @@ class _Reader:
             if args.sync == "Stream Wait Event":
                 stream = _stream(args.stream, thread)
                 self._kineto.waited[args.correlation] = stream, args.waited_stream, args.waited_record
-        elif event.cat in ("cpu_op", "user_annotation", "Operator"):
+        else:
             self._host(event, args, name, thread, start, end)
+
+    def _arguments(self, raw: msgspec.Raw) -> _Args:
+        """The attributes that are read; one of another type than expected is as good as absent, and counted."""
+        try:
+            return self._decoder.decode(raw)
+        except msgspec.ValidationError:
+            told = msgspec.json.decode(raw)
+        args = _Args()
+        for known in msgspec.structs.fields(_Args):
+            if isinstance(told, dict) and known.encode_name in told:
+                value = told[known.encode_name]
+                try:
+                    typed = msgspec.Raw(msgspec.json.encode(value))
+                    setattr(
+                        args, known.name, typed if known.type is msgspec.Raw else msgspec.convert(value, known.type)
+                    )
+                except msgspec.ValidationError:
+                    self._kineto.num_odd += 1
+        return args
 
     def _host(self, event: _Event, args: _Args, name: str, thread: int, start: int, end: int) -> None:
         if step := _STEP.fullmatch(name):
@@ -221,6 +285,8 @@ class _Reader:
         if namespace == "c10d" and operation in OPERATIONS:
             described = describe(OPERATIONS[operation], arguments)
             self._kineto.events.append(HostEvent(What.CALL, name, described=described, **common))
+        elif direct := describe_direct(name, arguments):
+            self._kineto.events.append(HostEvent(What.DIRECT, name, described=direct, **common))
         elif namespace == "_c10d_functional":
             what = What.WAIT_TENSOR if operation == "wait_tensor" else What.FUNCTIONAL
             self._kineto.events.append(HostEvent(what, name, **common))

@@ -1,7 +1,8 @@
 """Reads a job's profiles: pairs the two kinds of files of each rank and makes its trace of what there is."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hocket.base.errors import FormatError
@@ -11,6 +12,7 @@ from hocket.chakra.importers.pytorch.issues import joined
 from hocket.chakra.importers.pytorch.kineto import Kineto, read_kineto
 from hocket.chakra.importers.pytorch.profile import RankProfile, traces_of
 from hocket.chakra.importers.rank import Notes, RankTrace
+from hocket.chakra.importers.told import ASSUMED_WORLD, NOTHING_TOLD, Told
 
 __all__ = ["is_kineto", "is_pytorch", "kinetos_of", "rank_of", "read_pytorch"]
 
@@ -44,14 +46,15 @@ def kinetos_of(paths: Sequence[Path]) -> Iterator[tuple[int, Path, Kineto]]:
         yield rank, path, kineto
 
 
-def read_pytorch(paths: Sequence[Path], notes: Notes) -> list[RankTrace]:
+def read_pytorch(paths: Sequence[Path], notes: Notes, told: Told = NOTHING_TOLD) -> list[RankTrace]:
     """The ranks of a job: of each an execution trace, Kineto's profile, or both.
 
-    The rank is in Kineto's distributedInfo, else in the file's name (rank3, else its last number). Raises FormatError,
-    naming the file, for what is neither.
+    The rank is in Kineto's distributedInfo, else in the file's name (rank3, else its last number), unless it is told.
+    Raises FormatError, naming the file, for what is neither, and where files are of jobs of different sizes.
     """
     timelines = [path for path in paths if is_kineto(head_of(path))]
     kinetos = {rank: (path, kineto) for rank, path, kineto in kinetos_of(timelines)}
+    _require_one_job(list(kinetos.values()))
     traces: dict[int, Path] = {}
     for path in paths:
         if path not in timelines:
@@ -60,18 +63,49 @@ def read_pytorch(paths: Sequence[Path], notes: Notes) -> list[RankTrace]:
                 raise FormatError(f"{path}: of rank {rank}, as {traces[rank]} is; {_ONE_JOB}")
             traces[rank] = path
     ranks = sorted({*kinetos, *traces})
-    world = max([ranks[-1] + 1, *(kineto.world or 0 for _, kineto in kinetos.values())])
     profiles = {rank: _profile(traces.get(rank), kinetos.get(rank), notes) for rank in ranks}
-    return traces_of(profiles, world, notes)
+    if told.rank is not None:
+        if len(profiles) > 1:
+            raise FormatError(f"{paths[0]}: --rank {told.rank} is one file's rank, and these are of ranks {ranks}")
+        profiles = dict.fromkeys([told.rank], profiles[ranks[0]])
+    elif len(ranks) == 1 and not any(_tells_rank(path, kinetos) for path in paths):
+        notes[f"which rank this is: taken to be {ranks[0]}; --rank tells"] += 1
+    world = max([max(profiles) + 1, told.world or 0, *(kineto.world or 0 for _, kineto in kinetos.values())])
+    found = traces_of(profiles, world, notes, told)
+    worlds = [told.world, *(kineto.world for _, kineto in kinetos.values())]
+    if any(worlds) or any(group.size for profile in profiles.values() for group in profile.groups):
+        return found
+    notes[f"how many ranks the job has: taken to be {world}; --world tells"] += 1
+    return [
+        replace(rank, trace=replace(rank.trace, metadata={**rank.trace.metadata, **ASSUMED_WORLD})) for rank in found
+    ]
+
+
+def _require_one_job(timelines: Sequence[tuple[Path, Kineto]]) -> None:
+    worlds = {kineto.world: path for path, kineto in timelines if kineto.world is not None}
+    if len(worlds) > 1:
+        (first, path), (second, other) = list(worlds.items())[:2]
+        raise FormatError(f"{path}: of a job of {first} ranks, but {other} is of one of {second}; {_ONE_JOB}")
+
+
+def _tells_rank(path: Path, kinetos: Mapping[int, tuple[Path, Kineto]]) -> bool:
+    """Whether a file says its rank, inside or by its name."""
+    inside = any(kineto.rank is not None for file, kineto in kinetos.values() if file == path)
+    return inside or _number_in(path) is not None
 
 
 def rank_of(path: Path, num_files: int) -> int:
     """The rank in a file's name. Raises FormatError where there is none, but of a single rank's files."""
+    number = _number_in(path)
+    if number is None and num_files > 2:
+        raise FormatError(f"{path}: nothing tells its rank: name it, as in trace_rank3.json")
+    return number or 0
+
+
+def _number_in(path: Path) -> int | None:
     stem = path.name.removesuffix(".gz").removesuffix(".json")
     match = _RANK.search(stem) or _NUMBER.search(stem)
-    if match is None and num_files > 2:
-        raise FormatError(f"{path}: nothing tells its rank: name it, as in trace_rank3.json")
-    return int(match[1]) if match else 0
+    return int(match[1]) if match else None
 
 
 def _profile(host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Notes) -> RankProfile:
@@ -83,8 +117,13 @@ def _profile(host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Not
     for file, is_cut in ((host, trace and trace.is_cut), (path, kineto and kineto.is_cut)):
         if is_cut:
             notes[f"the end of {file}, which is cut off"] += 1
+    if kineto is not None:
+        if kineto.num_negative:
+            notes["events that end before they begin: taken to last no time"] += kineto.num_negative
+        if kineto.num_odd:
+            notes["attributes of another type than they should be: passed over"] += kineto.num_odd
     if kineto is None:
         notes["times, which an execution trace does not have: import Kineto's profile with it"] += 1
-    elif trace is None:
+    elif trace is None and any(event.name.startswith("gloo:") for event in kineto.events):
         notes["names of gloo's groups: import the execution trace with Kineto's profile"] += 1
     return RankProfile(tuple(told.values()), joined(trace, kineto, notes), kineto)

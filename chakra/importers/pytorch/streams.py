@@ -68,7 +68,7 @@ def _inferred(
     wait = 0
     for index in order:
         event = events[index]
-        if event.is_collective:
+        if event.is_communication:
             recent = reversed(others[-_SEARCHED:])
             found[index] += [other for other in recent if events[other].end <= event.start][:1]
             unawaited += [index] if index in collectives else []

@@ -50,6 +50,7 @@ _VERBS = (
     Verb("trace convert", "trace:TraceConversion", "Write traces for another reader."),
     Verb("trace to-json", "trace:TraceText", "Print every field of a trace as JSON lines."),
     Verb("trace import", "trace:TraceImport", "Turn what other tools recorded into Chakra traces."),
+    Verb("trace complete", "trace:TraceComplete", "Make a whole job of the traces of some ranks."),
     Verb("trace merge", "trace:TraceMerge", "Write traces from several places as those of one job."),
     Verb("trace combine", "trace:TraceCombination", "Write several jobs as one set of traces that share a network."),
     Verb("trace slice", "trace:TraceSlice", "Write a part of traces: steps, nodes, times or ranks."),

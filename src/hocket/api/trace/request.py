@@ -9,6 +9,7 @@ from hocket.api.request import Request
 __all__ = [
     "TraceAnonymization",
     "TraceCombination",
+    "TraceComplete",
     "TraceConversion",
     "TraceDiff",
     "TraceGraph",
@@ -70,9 +71,17 @@ class TraceText(Request, frozen=True, kw_only=True, tag="trace to-json"):
 
 
 class TraceImport(Request, frozen=True, kw_only=True, tag="trace import"):
-    """Turn what other tools recorded into Chakra traces, one a rank; prints what could not be known."""
+    """Turn what other tools recorded into Chakra traces, one a rank; prints what could not be known.
 
-    examples: ClassVar[tuple[str, ...]] = ("hocket trace import profiles/ --from auto -o traces/",)
+    What profiles of PyTorch do not tell can be told: a rank, the number of ranks, and by the kind of an operation (and
+    DeepEP's dispatch and combine) the bytes of a rank's input and the ranks of a group. `hocket trace complete` makes
+    the other ranks.
+    """
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket trace import profiles/ --from auto -o traces/",
+        "hocket trace import rank0.json.gz --size dispatch=28MiB --group reduce_scatter=8 -o one/",
+    )
     performer: ClassVar[str] = f"{_ROOM}.imported:perform"
 
     paths: Annotated[tuple[str, ...], argument("The files of one job, or their folder.", "FILES|DIR")]
@@ -81,6 +90,44 @@ class TraceImport(Request, frozen=True, kw_only=True, tag="trace import"):
         str, option("Who recorded them.", "--from", choices="hocket.chakra.importers.registry:SOURCES")
     ] = "auto"
     profile: Reader = "mlcommons"
+    world: Annotated[int | None, option("Ranks of the job, where the files do not tell.", metavar="N", ge=1)] = None
+    rank: Annotated[int | None, option("Which rank one rank's files are of.", metavar="RANK", ge=0)] = None
+    size: Annotated[
+        tuple[str, ...],
+        option("Bytes of a rank's input, where not recorded: all_reduce=4MiB, dispatch=28MiB.", metavar="NAME=BYTES"),
+    ] = ()
+    group: Annotated[
+        tuple[str, ...],
+        option(
+            "Ranks of a group, where not recorded, and how far apart: reduce_scatter=8, all_to_all=2:8.",
+            metavar="NAME=RANKS[:STRIDE]",
+        ),
+    ] = ()
+
+
+class TraceComplete(Request, frozen=True, kw_only=True, tag="trace complete"):
+    """Make a whole job of the traces of some of its ranks, and say what was assumed.
+
+    A rank that is missing does what the known one of its role does: of any rank where all do alike, of its stage in a
+    pipeline. Groups are laid out by the strides of the known ones, or as --parallel says; every send gets its recv.
+    """
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket trace complete one/ -o job/",
+        "hocket trace complete one/ --parallel tp=8,pp=2,dp=4 -o job/",
+    )
+    performer: ClassVar[str] = f"{_ROOM}.complete:perform"
+
+    traces: Annotated[str, argument("The known ranks' traces: a folder, a prefix or a .et file.", "TRACES")]
+    written: TraceFolder
+    world: Annotated[int | None, option("Ranks of the whole job; default: as the traces say.", metavar="N", ge=1)] = (
+        None
+    )
+    parallel: Annotated[
+        str | None,
+        option("Sizes of the parallel dimensions: tp, cp, dp, pp, and ep out of cp and dp.", metavar="tp=8,pp=2,dp=4"),
+    ] = None
+    order: Annotated[str, option("With --parallel: what varies from rank to rank, the fastest first.")] = "tp,cp,dp,pp"
 
 
 class TraceMerge(Request, frozen=True, kw_only=True, tag="trace merge"):

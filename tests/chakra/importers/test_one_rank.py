@@ -1,0 +1,177 @@
+"""Profiles of one rank, after what AMD's, DeepSeek's, vLLM's and older ones of PyTorch have in them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from import_commands import communication, hocket
+from kineto_profiles import kineto, launched, recorded, span
+
+from hocket.chakra import NodeType, Trace, read_trace, read_traces
+from hocket.chakra.validate import validate
+
+COPY = span("gpu_memcpy", "Memcpy HtoD", 1, 1, 107, stream=7, correlation=99)
+
+
+def write(
+    folder: Path, events: list[dict[str, Any]], world: int = 4, groups: dict[str, list[int]] | None = None
+) -> Path:
+    """Rank 1's profile; without groups as profiles before PyTorch 2.3 are."""
+    path = folder / "rank1.json"
+    text = json.loads(kineto([COPY, *events], 1, world, groups or {}))
+    if groups is None:
+        del text["distributedInfo"]["pg_config"]
+    path.write_text(json.dumps(text))
+    return path
+
+
+def one(folder: Path, path: Path, *options: str) -> tuple[Trace, str]:
+    done = hocket("import", path, *options, "-o", folder / "one")
+    assert done.returncode == 0, done.stderr
+    return read_trace(folder / "one/trace.1.et"), done.stdout
+
+
+def test_one_rank_becomes_the_job(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [*recorded("allreduce", 20, 4, 1000, Process_Group_Ranks="[0, 1, 2, 3]", Group_size=4), *_kernel(4, 30)],
+    )
+    one(tmp_path, path)
+    done = hocket("complete", tmp_path / "one", "-o", tmp_path / "job")
+    assert done.returncode == 0, done.stderr
+    assert "assumed: ranks [0, 2, 3] as rank 1" in done.stdout
+    job = read_traces(tmp_path / "job")
+    assert validate(job) == []
+    assert [communication(trace) for trace in job.traces] == [{("all_reduce", 4000): 1}] * 4
+    # What was recorded stays with the collective, for whoever compares it with a prediction.
+    assert all(40_000 in trace.duration_ns for trace in job.traces)
+
+
+def _kernel(number: int, begin: float, name: str = "ncclDevKernel_Generic") -> list[dict[str, Any]]:
+    return launched(name, begin, begin - 5, 40, 40, number)
+
+
+def test_attributes_that_nobody_needs(tmp_path: Path) -> None:
+    copy = span("gpu_memcpy", "CopyHostToDevice", 5, 2, 107, stream="7", bytes="many", device="0", correlation=98)
+    trace, printed = one(tmp_path, write(tmp_path, [copy, *_kernel(4, 30, "sgemm")], groups={"0": [0, 1, 2, 3]}))
+    assert "attributes of another type than they should be: passed over" in printed
+    assert trace.tensor_bytes.max() < 0
+
+
+def test_spans_of_nccl_without_calls(tmp_path: Path) -> None:
+    old = [
+        span("cpu_op", "record_param_comms", 20, 9, External_id=3),
+        span("cpu_op", "nccl:all_to_all", 21, 5, External_id=4, Input_Dims=[[4, 8]], Input_type=["float"]),
+        span("user_annotation", "nccl:all_to_all", 21, 5, External_id=4),
+        *launched("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)", 40, 24, 30, 21, 1004),
+    ]
+    trace, printed = one(tmp_path, write(tmp_path, old))
+    assert communication(trace) == {("all_to_all", 128): 1}
+    assert "all operations taken to be of all ranks" in printed
+
+
+def test_sizes_that_are_told(tmp_path: Path) -> None:
+    unsized = [
+        span("cpu_op", "c10d::allreduce_", 20, 9, External_id=3),
+        *launched("ncclKernel_AllReduce", 40, 24, 30, 21, 3),
+    ]
+    trace, printed = one(tmp_path, write(tmp_path, unsized))
+    assert not communication(trace) and "--size all_reduce=BYTES tells it): left out" in printed
+    trace, printed = one(tmp_path, write(tmp_path, unsized), "--size", "all_reduce=4MiB")
+    assert communication(trace) == {("all_reduce", 4 << 20): 1}
+    assert "all_reduce without recorded size: taken to be of 4 MiB, as told" in printed
+
+
+def test_groups_that_are_told(tmp_path: Path) -> None:
+    shapes = {"Input_Dims": [[8, 4], [16, 4], [], []], "Input_type": ["float", "float", "", ""]}
+    scatter = [
+        span("cpu_op", "c10d::_reduce_scatter_base_", 20, 9, External_id=3, **shapes),
+        *launched("ncclKernel_ReduceScatter", 40, 24, 30, 21, 3),
+    ]
+    _, printed = one(tmp_path, write(tmp_path, scatter))
+    assert "the sizes show 2 ranks: --group reduce_scatter=SIZE: left out" in printed
+    trace, printed = one(tmp_path, write(tmp_path, scatter), "--group", "reduce_scatter=2")
+    assert communication(trace) == {("reduce_scatter", 256): 1}
+    done = hocket("complete", tmp_path / "one", "-o", tmp_path / "job")
+    assert read_traces(tmp_path / "job").groups == {"1": (0, 1), "2": (2, 3)}, done.stderr
+    refused = hocket("import", write(tmp_path, scatter), "--group", "reduce_scatter=4", "-o", tmp_path / "no")
+    assert (refused.returncode, "the sizes of its tensors show 2 ranks" in refused.stderr) == (3, True)
+    refused = hocket("import", write(tmp_path, scatter), "--group", "reduce_scatter=2:3", "-o", tmp_path / "no")
+    assert "such groups do not make up the job's 4 ranks" in refused.stderr
+
+
+def test_kernels_of_deepep(tmp_path: Path) -> None:
+    names = ["internode::notify_dispatch<false>", "internode::dispatch<false, 8>", "internode::combine<false, 8>"]
+    events = [
+        event
+        for number, name in enumerate(names, start=10)
+        for event in launched(
+            f"void deep_ep::{name}(int4*)".replace("deep_ep", "dpsk::ep"), number * 20, 5, 15, 27, number
+        )
+    ]
+    trace, printed = one(tmp_path, write(tmp_path, events, world=8))
+    assert not communication(trace)
+    assert "DeepEP's dispatch, whose size no profile tells: computation of its duration" in printed
+    trace, _ = one(tmp_path, write(tmp_path, events, world=8), "--size", "dispatch=1MiB", "--size", "combine=2MiB")
+    assert communication(trace) == {("barrier", 0): 1, ("all_to_all", 1 << 20): 1, ("all_to_all", 2 << 20): 1}
+
+
+def test_kernels_of_symmetric_memory(tmp_path: Path) -> None:
+    shapes = {"Input_Dims": [[1024], [], []], "Input_type": ["c10::BFloat16", "", ""]}
+    events = [
+        span("cpu_op", "symm_mem::multimem_all_reduce_", 20, 9, External_id=3, **shapes),
+        *launched("multimem_all_reduce_kernel", 40, 24, 30, 7, 3),
+    ]
+    groups = {"0": [0, 1, 2, 3], "1": [1], "3": [0, 1, 2, 3]}
+    trace, _ = one(tmp_path, write(tmp_path, events, groups=groups))
+    assert communication(trace) == {("all_reduce", 2048): 1}
+
+
+def test_what_a_kernel_itself_tells(tmp_path: Path) -> None:
+    (record,) = recorded("allreduce", 20, 4, 1000, Process_Group_Ranks="[0, 1, 2, 3]", Group_size=4)
+    (_, kernel) = _kernel(4, 30)
+    kernel["args"] |= {key: value for key, value in record["args"].items() if key != "External id"}
+    trace, _ = one(tmp_path, write(tmp_path, [kernel], groups={"0": [0, 1, 2, 3]}))
+    assert communication(trace) == {("all_reduce", 4000): 1}
+
+
+def test_rank_and_world_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [COPY, *_kernel(4, 30, "sgemm")]}))
+    done = hocket("import", path, "-o", tmp_path / "one")
+    assert "which rank this is: taken to be 0; --rank tells" in done.stdout
+    assert "how many ranks the job has: taken to be 1; --world tells" in done.stdout
+    refused = hocket("complete", tmp_path / "one", "-o", tmp_path / "job")
+    assert (refused.returncode, "nothing tells how many ranks the job has" in refused.stderr) == (2, True)
+    done = hocket("import", path, "--rank", "2", "--world", "4", "-o", tmp_path / "two")
+    assert read_trace(tmp_path / "two/trace.2.et").metadata["world_size"] == 4, done.stderr
+    assert hocket("complete", tmp_path / "two", "-o", tmp_path / "job").returncode == 0
+    assert len(read_traces(tmp_path / "job").traces) == 4
+
+
+@pytest.mark.parametrize(
+    ("events", "options", "message"),
+    [
+        ([*launched("sgemm", 4e9, 5, 1, 7, 3)], [], "hours after all before it on the device"),
+        ([], ["--world", "2"], "these files tell of 4 ranks, --world of 2"),
+        ([], ["--size", "allreduce=1MiB"], "--size allreduce: no such choice"),
+        ([], ["--group", "all_reduce=x"], "expected a number of ranks, such as 8, or 2:8"),
+    ],
+)
+def test_refusals(tmp_path: Path, events: list[dict[str, Any]], options: list[str], message: str) -> None:
+    refused = hocket("import", write(tmp_path, events), *options, "-o", tmp_path / "one")
+    assert refused.returncode in (2, 3) and message in refused.stderr, refused.stderr
+
+
+def test_jobs_of_two_sizes(tmp_path: Path) -> None:
+    write(tmp_path, []).rename(tmp_path / "a.json")
+    (tmp_path / "b.json").write_text(kineto([COPY], 0, 2, {"0": [0, 1]}))
+    refused = hocket("import", tmp_path / "a.json", tmp_path / "b.json", "-o", tmp_path / "one")
+    assert "of a job of 4 ranks, but" in refused.stderr
+
+
+def test_negative_durations(tmp_path: Path) -> None:
+    trace, printed = one(tmp_path, write(tmp_path, launched("sgemm", 40, 24, -30, 7, 3)))
+    assert "events that end before they begin: taken to last no time" in printed
+    assert int(trace.duration_ns[trace.type == NodeType.COMP].max()) >= 0
