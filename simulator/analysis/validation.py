@@ -34,7 +34,8 @@ class Sort(NamedTuple):
 class ComparedCalls:
     """Each collective of a job, in columns: its sort; its step (where no collective's is told: how many of its sort
     came before it); what was recorded of it, from the last member's start to the last one's end (int64 ps, -1 where
-    nothing was), and predicted; whether another communication of one of its ranks went on at the same time."""
+    nothing was), and predicted; whether another communication of one of its ranks went on at the same time. Not
+    `seen_by_all`: times of some ranks alone, in which they may have waited for others."""
 
     sorts: tuple[Sort, ...]
     step: NDArray[np.int64]
@@ -42,6 +43,7 @@ class ComparedCalls:
     predicted_ps: NDArray[np.int64]
     algorithm: tuple[str, ...]
     overlapped: NDArray[np.bool_]
+    seen_by_all: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,8 @@ def validation(calls: ComparedCalls, steps: Sequence[StepErrors], only: NDArray[
     return Validation(tuple(found), tuple(steps))
 
 
-def calls_of(prediction: Prediction, recorded: NodeTimes) -> ComparedCalls:
-    """The collectives of a job that was recorded so and predicted so."""
+def calls_of(prediction: Prediction, recorded: NodeTimes, seen_by_all: bool) -> ComparedCalls:
+    """The collectives of a job that was recorded so, by all of its ranks or not, and predicted so."""
     workload = prediction.workload
     rows = np.flatnonzero(workload.kind == NodeKind.COLLECTIVE)
     number, count = workload.operand[rows], len(workload.call_of)
@@ -136,6 +138,7 @@ def calls_of(prediction: Prediction, recorded: NodeTimes) -> ComparedCalls:
         np.array([each.time_ps for each in prediction.collectives], np.int64),
         tuple(each.algorithm for each in prediction.collectives),
         overlapped,
+        seen_by_all,
     )
 
 
@@ -212,6 +215,8 @@ def _explained(calls: ComparedCalls, rows: NDArray[np.int64], error: float, nois
     """What tells most of an error: noise, other communication at the same time, or the model."""
     if len(rows) > 1 and abs(error) <= 2 * noise:
         return "within the recording's noise"
+    if not calls.seen_by_all and error < 0:
+        return "waits for ranks that nobody saw are in what was recorded"
     beside = calls.overlapped[rows]
     recorded, predicted = calls.recorded_ps[rows].astype(float), calls.predicted_ps[rows].astype(float)
     if beside.any() and not beside.all():

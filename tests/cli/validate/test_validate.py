@@ -81,6 +81,20 @@ def test_the_text_and_the_page_of_a_real_recording(tmp_path: Path) -> None:
     assert "Predicted against recorded" in page.read_text()
 
 
+def test_a_job_of_which_one_rank_was_recorded_says_that_waits_are_in_its_times(tmp_path: Path) -> None:
+    whole = recorded_on(SLOWER, tmp_path)
+    (tmp_path / "one").mkdir()
+    for name in ("trace.0.et", "comm_groups.json"):
+        if (found := whole.parent / name).exists() or (found := whole / name).exists():
+            (tmp_path / "one" / name).write_bytes(found.read_bytes())
+    made = hocket("trace", "complete", tmp_path / "one", "--world", 2, "-o", tmp_path / "job")
+    assert made.returncode == 0, made.stderr
+    found = validated(tmp_path / "job", "-t", PAIR)
+    assert found["notes"][0].startswith("1 of 2 ranks were recorded")
+    because = {row["because"] for row in found["predicted"]["collectives"]}
+    assert "waits for ranks that nobody saw are in what was recorded" in because
+
+
 def test_traces_that_nobody_ran_too_few_steps_and_bounds_are_refused(tmp_path: Path) -> None:
     hocket("generate", "collective", "all_reduce", "--ranks", "2", "--size", "1MiB", "-o", tmp_path / "made")
     failed = hocket("validate", tmp_path / "made", "-t", PAIR)

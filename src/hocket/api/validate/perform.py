@@ -15,7 +15,7 @@ from hocket.api.validate.request import JobValidation
 from hocket.api.validate.result import ValidationResult
 from hocket.base.errors import RequestError
 from hocket.base.files import write_json
-from hocket.chakra import read_traces
+from hocket.chakra import TraceSet, read_traces
 from hocket.chakra.steps import NO_STEP
 from hocket.report.validation_page import validation_page
 from hocket.simulator import Fidelity, Model, Prediction
@@ -44,14 +44,14 @@ def perform(request: JobValidation, progress: Progress) -> ValidationResult:
             f"{asked.traces}: no communication has a recorded duration, so there is nothing to hold against: record the"
             " job with hocket collect, or import a profile of it"
         )
-    calls = calls_of(prediction, recorded)
+    calls = calls_of(prediction, recorded, not _filled(traces))
     plain = validation(calls, steps_of(prediction, recorded))
     result = ValidationResult(
         request=request,
         prediction=prediction,
         plain=plain,
         fitted=_fitted(request.fit, prediction, recorded, calls, question.fidelity) if request.fit else None,
-        notes=tuple(_notes(calls)),
+        notes=tuple(_notes(traces, calls)),
     )
     if request.json:
         write_json(request.json, result.as_json())
@@ -73,7 +73,7 @@ def _fitted(
         )
     others = ~np.isin(calls.step, known)
     corrected = corrected_by(calls, ~others, prediction, fidelity)
-    apart = calls_of(corrected, recorded)
+    apart = calls_of(corrected, recorded, calls.seen_by_all)
     # Sorts are told by what ran: the algorithm is that which was predicted first.
     apart = replace(apart, algorithm=calls.algorithm)
 
@@ -83,7 +83,17 @@ def _fitted(
     return held_out(prediction, calls), held_out(corrected, apart)
 
 
-def _notes(calls: ComparedCalls) -> Iterator[str]:
+def _filled(traces: TraceSet) -> int:
+    """How many ranks were made of others (`hocket trace complete`)."""
+    return sum("completed_from" in trace.metadata for trace in traces.traces)
+
+
+def _notes(traces: TraceSet, calls: ComparedCalls) -> Iterator[str]:
+    if filled := _filled(traces):
+        yield (
+            f"{traces.num_ranks - filled} of {traces.num_ranks} ranks were recorded, the others are filled in from"
+            " them: what was recorded of a collective includes the wait for ranks that nobody saw"
+        )
     unknown = int((calls.recorded_ps < 0).sum())
     if unknown:
         yield f"{unknown} of {len(calls.recorded_ps)} collectives have no recorded duration on every rank: not compared"
