@@ -11,7 +11,7 @@ from hocket.base.errors import HocketError
 from hocket.base.files import growing_file, make_folder
 from hocket.base.processes import run
 from hocket.nccl.stock.builder import STAND_INS, Builder, Headers, Progress
-from hocket.nccl.stock.nccl_builder import NcclBuilder
+from hocket.nccl.stock.nccl_builder import HostCodeBuilder
 from hocket.nccl.stock.rccl_builder import RcclBuilder
 from hocket.nccl.stock.sources import NcclSources, RcclSources
 
@@ -44,7 +44,7 @@ def build(sources: NcclSources, headers: Headers, under: Path, progress: Progres
     Raises HocketError with the compiler's words where the sources do not compile."""
     if shutil.which("g++") is None:
         raise HocketError(f"g++ is needed to build {sources.library}: apt-get install g++")
-    builder = RcclBuilder if isinstance(sources, RcclSources) else NcclBuilder
+    builder = RcclBuilder if isinstance(sources, RcclSources) else HostCodeBuilder
     digest = _digest(_library_parts(sources, headers, builder))
     compiled = under / f"{sources.library.lower()}-{sources.name}-{digest}"
     folder = compiled / f"linked-{_digest(_own_parts())}"

@@ -11,12 +11,12 @@ from hocket.base.files import make_folder
 from hocket.base.scratch import hand_over
 from hocket.nccl.stock.builder import Builder
 
-__all__ = ["NcclBuilder"]
+__all__ = ["HostCodeBuilder"]
 
 _KERNELS = re.compile(r"__global__ void (\w+)\((\w+) const\);")
 
 
-class NcclBuilder(Builder):
+class HostCodeBuilder(Builder):
     """Compiles what NCCL's Makefile does, with the headers and tables of kernels that its generators write."""
 
     library: ClassVar[str] = "libnccl.so.2"

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 EXPECTED = {
-    "hocket trace co": "convert",
+    "hocket trace conv": "convert",
     "hocket simulate --mo": "--model",
     "hocket simulate --model co": "congestion",
     "hocket synthesize all_re": "all_reduce",

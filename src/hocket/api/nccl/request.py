@@ -129,7 +129,7 @@ class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
     channels, chooses, connects, enqueues; its log, launches and proxies' steps are its own. With --do choose it only
     says what it takes for each size and the time that it expects; with enqueue kernels do nothing, with move they
     carry NCCL's plans out and every element is checked. Choices are compared with the model of `hocket nccl choose`.
-    On AMD's machines RCCL runs, of which only --do choose. Building takes minutes the first time.
+    On AMD's GPUs RCCL runs, of which only --do choose. Building takes minutes the first time.
     """
 
     examples: ClassVar[tuple[str, ...]] = (
@@ -143,8 +143,8 @@ class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
     source: Annotated[
         str,
         option(
-            "A checkout of NCCL, 2.27 or newer: git clone -b v2.30.7-1 https://github.com/NVIDIA/nccl; on AMD's"
-            " machines of RCCL, 2.28 or newer.",
+            "A checkout of NCCL, 2.27 or newer: git clone -b v2.30.7-1 https://github.com/NVIDIA/nccl; of RCCL, 2.28 or"
+            " newer, for AMD's GPUs.",
             metavar="DIR",
         ),
     ]

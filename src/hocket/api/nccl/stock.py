@@ -145,8 +145,8 @@ def _headers(request: NcclStockRun, hosts: Hosts, sources: NcclSources) -> Heade
         raise RequestError(
             f"--do {request.do}: RCCL's kernels have no stand-in, and its connections are left out: --do choose"
         )
-    for flag, given in (("--profile", request.profile), ("--table", request.table), ("--job", request.job)):
-        if given:
+    for flag, value in (("--profile", request.profile), ("--table", request.table), ("--job", request.job)):
+        if value:
             raise RequestError(f"{flag} is of NCCL: RCCL is only asked what it chooses: drop it")
     return find_rocm_headers(Path(request.rocm) if request.rocm else None)
 
