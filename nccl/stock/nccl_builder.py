@@ -11,8 +11,11 @@ from hocket.base.files import make_folder
 from hocket.base.scratch import hand_over
 from hocket.nccl.stock.builder import Builder
 
-__all__ = ["HostCodeBuilder"]
+__all__ = ["CUDA", "HostCodeBuilder"]
 
+#: Stand-ins that make up the library for CUDA.
+CUDA = ("device", "multicast", "streams", "sockets", "runtime", "cuda_runtime", "cuda_driver")
+_OURS = ("memset", "recv", "send")  # functions of the C library's that NCCL finds in the stand-ins
 _KERNELS = re.compile(r"__global__ void (\w+)\((\w+) const\);")
 
 
@@ -22,6 +25,8 @@ class HostCodeBuilder(Builder):
     library: ClassVar[str] = "libnccl.so.2"
     runtime: ClassVar[str] = "hocket-cuda"
     own_flags: ClassVar[Sequence[str]] = ("-fvisibility=hidden", "-DNCCL_OS_LINUX", "-DPROFAPI", "-DENABLE_TRACE")
+
+    link_flags: ClassVar[Sequence[str]] = tuple(f"-Wl,--wrap={name}" for name in _OURS)
 
     @staticmethod
     def flags_of(version: tuple[int, int]) -> list[str]:
@@ -42,8 +47,7 @@ class HostCodeBuilder(Builder):
         return [self.own_object("kernels.cpp")]
 
     def link_runtime(self) -> None:
-        cuda = ["device", "multicast", "streams", "runtime", "cuda_runtime", "cuda_driver"]
-        self.shared("libhocket-cuda.so", cuda)
+        self.shared("libhocket-cuda.so", CUDA)
         self.shared("libnvidia-ml.so.1", ["nvml", "device"], "-fvisibility=hidden")
 
     def _write_headers(self) -> None:

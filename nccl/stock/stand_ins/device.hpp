@@ -20,6 +20,8 @@ int& current_device();
 /** Memory of the current device: pages come with their first use. Null when the address space is at its end. */
 void* allocate(size_t bytes);
 bool release(void* start);
+/** As memset, but whole pages of zeros take no memory: they are given back and come, as zeros, with their next use. */
+void fill(void* start, int value, size_t bytes);
 struct Allocation {
   char* start;
   size_t bytes;

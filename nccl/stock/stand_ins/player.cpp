@@ -1,6 +1,7 @@
 // Plays a job on NCCL or RCCL: `player JOB HOST`. JOB is lines that hocket writes (nccl/stock/job.py); HOST is which of
 // its hosts this process is. What came out goes to results.HOST.jsonl beside it; where nothing moves for longer than
 // the limit, it says where each rank stands and ends with 4.
+#include <malloc.h>
 #include <nccl.h>
 #include <unistd.h>
 
@@ -502,6 +503,7 @@ int main(int count, char** arguments) {
     return 2;
   }
   setvbuf(stdout, nullptr, _IOLBF, 0);
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // what is large and freed is given back, and not kept by each thread
   std::string path = arguments[1];
   this_host = atoi(arguments[2]);
   Job job = read_job(path);
