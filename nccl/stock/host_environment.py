@@ -10,6 +10,10 @@ from hocket.topology.formats.nccl.write import topology_text
 
 __all__ = ["host_environment", "ranks_of"]
 
+#: NCCL that was compiled for x86 writes these of this machine's processor to the CPUs of its own GPU that lack them, as
+#: Grace's do: the ranks' CPUs were then no longer the same, and a host had each several times.
+_CPU_ON_X86 = {"vendor": "", "familyid": "0", "modelid": "0"}
+
 
 def ranks_of(machine: NcclMachine) -> int:
     """GPUs of the host that take part in a job."""
@@ -19,9 +23,11 @@ def ranks_of(machine: NcclMachine) -> int:
 def host_environment(machine: NcclMachine, topology: Path, multicast: bool) -> dict[str, str]:
     """The variables of one host whose `topology` file is written here. `multicast`: whether its switches reduce.
     Raises FormatError where its GPUs are of different kinds."""
-    text = topology_text(machine)
-    hand_over(topology, text)
-    root = ElementTree.fromstring(text)
+    root = ElementTree.fromstring(topology_text(machine))
+    for cpu in root.iter("cpu"):
+        for name, unknown in _CPU_ON_X86.items():
+            cpu.attrib.setdefault(name, unknown)
+    hand_over(topology, ElementTree.tostring(root, encoding="unicode"))
     gpus = [(pci.attrib["busid"], gpu) for pci in root.iter("pci") for gpu in pci.findall("gpu")]
     ranked = [(int(gpu.attrib.get("rank", "-1")), bus_id, gpu) for bus_id, gpu in gpus]
     taking_part = sorted((rank, bus_id, _kind(gpu)) for rank, bus_id, gpu in ranked if rank >= 0)
@@ -37,6 +43,7 @@ def host_environment(machine: NcclMachine, topology: Path, multicast: bool) -> d
         **dict(kinds.pop()),
         "HOCKET_MULTICAST": str(int(multicast)),
         "HOCKET_NICS": ";".join(nics),
+        "HOCKET_COLLNET": str(int(any(net.attrib.get("coll") == "1" for _, net in nets))),
     }
 
 

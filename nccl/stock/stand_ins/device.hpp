@@ -66,7 +66,8 @@ extern "C" {
 /** Who runs kernels: set by the library that knows them; without one a launch is counted and does nothing. */
 void hocketRunKernelsBy(void (*runner)(const HocketLaunch&));
 void hocketStep(long step);
-/** What tells a slow run from one that hangs: memory was made, a stream went on, a kernel's part came further. */
+/** What tells a slow run from one that hangs: memory was made, a rank heard of another, a stream went on, a kernel's part
+ * came further. */
 void hocketMoved();
 long hocketMoves();
 long hocketLaunches();

@@ -15,34 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "net_plugin.hpp"
+
+namespace hocket::net {
 namespace {
 
-// The interface, in our words.
-enum Result { kSuccess = 0, kSystemError = 2, kInternalError = 3 };
-constexpr int kPointerHost = 1, kPointerCuda = 2;
-constexpr int kMostDevices = 4, kMostReceives = 8;
-struct VirtualDevice {
-  int count;
-  int devices[kMostDevices];
-};
-struct Properties {
-  char* name;
-  char* pci_path;
-  uint64_t guid;
-  int pointer_support;
-  int registers_globally;
-  int force_flush;
-  int speed_mbps;
-  int port;
-  float latency_us;
-  int most_connections;
-  int most_receives;
-  int device_type;
-  int device_version;
-  VirtualDevice virtual_device;
-  size_t most_p2p_bytes;
-  size_t most_collective_bytes;
-};
 struct Interface {
   const char* name;
   Result (*init)(void* log, void* profiler);
@@ -126,6 +103,8 @@ sockaddr_un address_of(const char* name, socklen_t* length) {
 }
 
 Result init(void*, void*) { return kSuccess; }
+}  // namespace
+
 Result devices(int* count) {
   *count = static_cast<int>(nics().size());
   return kSuccess;
@@ -146,6 +125,9 @@ Result get_properties(int device, Properties* properties) {
   properties->most_p2p_bytes = properties->most_collective_bytes = size_t{1} << 40;
   return kSuccess;
 }
+
+namespace {
+
 Result listen_at(int device, void* handle, void** listening) {
   static int count = 0;
   auto* named = static_cast<Handle*>(handle);
@@ -263,6 +245,9 @@ Result close_listen(void* listening) {
 }
 
 }  // namespace
+}  // namespace hocket::net
+
+using namespace hocket::net;
 
 extern "C" __attribute__((visibility("default"))) const Interface ncclNetPlugin_v10 = {
     "hocket",     init,       devices,      get_properties,  listen_at, connect_to, accept_one,       register_memory,

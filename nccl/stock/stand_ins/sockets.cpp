@@ -43,7 +43,10 @@ void give_zeros_back(char* start, size_t bytes) {
 
 extern "C" __attribute__((visibility("default"))) ssize_t __wrap_recv(int socket, void* data, size_t bytes, int how) {
   ssize_t done = patiently(socket, POLLIN, [=] { return recv(socket, data, bytes, how); });
-  if (done > 0) give_zeros_back(static_cast<char*>(data), static_cast<size_t>(done));
+  if (done > 0) {
+    hocketMoved();
+    give_zeros_back(static_cast<char*>(data), static_cast<size_t>(done));
+  }
   return done;
 }
 extern "C" __attribute__((visibility("default"))) ssize_t __wrap_send(int socket, const void* data, size_t bytes,

@@ -13,7 +13,6 @@ from hocket.nccl.stock.rocm_headers import find_rocm_headers
 
 HERE = Path(__file__).parent
 SANITIZED = ["g++", "-std=c++17", "-g", "-O1", "-pthread", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-CUDA = ("device", "multicast", "streams", "runtime", "cuda_runtime", "cuda_driver")
 HIP = ("device", "streams", "runtime", "hip_runtime", "amd_smi")
 
 
