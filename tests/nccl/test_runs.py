@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hocket.bench.nccl_itself import collnet_topology
 from hocket.nccl import NcclModel, read_settings
 from hocket.nccl.launches import launched_channels
 from hocket.nccl.releases import release_of
@@ -44,7 +45,7 @@ def sizes_of(row: dict[str, str]) -> Iterator[int]:
     yield most
 
 
-CHOICES, LAUNCHES = runs_of("choices.csv"), runs_of("launches.csv")
+CHOICES, COLLNET, LAUNCHES = runs_of("choices.csv"), runs_of("collnet.csv"), runs_of("launches.csv")
 
 
 def test_recordings_are_of_every_release() -> None:
@@ -53,13 +54,26 @@ def test_recordings_are_of_every_release() -> None:
 
 @pytest.mark.parametrize("key", CHOICES, ids=lambda key: "-".join(map(str, key)))
 def test_choices_and_times_are_nccls_own(key: Key) -> None:
-    model = model_of(*key)
-    for row in CHOICES[key]:
+    is_as_recorded(model_of(*key), CHOICES[key])
+
+
+def is_as_recorded(model: NcclModel, rows: list[dict[str, str]]) -> None:
+    for row in rows:
         sizes = [*sizes_of(row)]
         choices = model.choose(row["collective"], sizes)
         assert {choices.name(at) for at in range(len(sizes))} == {f"{row['algorithm']}/{row['protocol']}"}, row
         expected = [float(row["least_us"]), float(row["most_us"])]
         assert [float(choices.time_us[0]), float(choices.time_us[-1])] == pytest.approx(expected, rel=1e-6), row
+
+
+@pytest.mark.parametrize("key", COLLNET, ids=lambda key: "-".join(map(str, key)))
+def test_choices_with_switches_that_reduce_are_nccls_own(key: Key, tmp_path: Path) -> None:
+    release, machine, nodes = key
+    topology = tmp_path / "topology.xml"
+    topology.write_text(collnet_topology(machine), encoding="utf-8")
+    model = model_of(release, str(topology), nodes, "NCCL_COLLNET_ENABLE=1")
+    is_as_recorded(model, COLLNET[key])
+    assert any(row["algorithm"] == "CollNetDirect" for row in COLLNET[key])
 
 
 @pytest.mark.parametrize("key", LAUNCHES, ids=lambda key: "-".join(map(str, key)))
