@@ -166,5 +166,5 @@ class Builder(ABC):
 
 
 def _searches(file: Path) -> bool:
-    """Whether it is of the library's search for channels, which every rank does: of a large NVLink domain for minutes."""
+    """Whether it is of the search for channels, which every rank does: in a large NVLink domain for minutes."""
     return file.parent.name == "graph"

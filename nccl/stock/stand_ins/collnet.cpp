@@ -72,5 +72,5 @@ Result close_any(void*) { return kSuccess; }
 using namespace hocket::net;
 
 extern "C" __attribute__((visibility("default"))) const CollectiveInterface ncclCollNetPlugin_v10 = {
-    "hocket",     init,       switches, get_properties, listen_at, connect_all, reduces,   register_memory, register_dma,
-    deregister,   refuse,     refuse,   refuse,         refuse,    refuse,      close_any, close_any,       nullptr};
+    "hocket",   init,   switches, get_properties, listen_at, connect_all, reduces,   register_memory, register_dma,
+    deregister, refuse, refuse,   refuse,         refuse,    refuse,      close_any, close_any,       nullptr};

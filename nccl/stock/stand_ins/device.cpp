@@ -27,8 +27,8 @@ const char* variable(const char* name, const char* otherwise) {
   return value ? value : otherwise;
 }
 
-/** Pages of a memory file are taken out of it, for all who map it; those that no file backs, where there is none to take
- * them out of, are dropped. */
+/** Pages of a memory file are taken out of it, for all who map it; those that no file backs, where there is none to
+ * take them out of, are dropped. */
 bool give_back(char* start, size_t bytes) {
   if (madvise(start, bytes, MADV_REMOVE) == 0) return true;
   return errno == EINVAL && madvise(start, bytes, MADV_DONTNEED) == 0;
@@ -117,25 +117,10 @@ Allocation allocation_of(const void* address) {
   return static_cast<const char*>(address) < found.start + found.bytes ? found : Allocation{};
 }
 
-void fill(void* to, int value, size_t bytes) {
-  constexpr uintptr_t kPage = 4096;
-  auto start = reinterpret_cast<uintptr_t>(to), end = start + bytes;
-  uintptr_t first = (start + kPage - 1) / kPage * kPage, last = end / kPage * kPage;
-  if (value != 0 || last <= first || !allocation_of(to).bytes) {
-    memset(to, value, bytes);
-    return;
-  }
-  memset(to, 0, first - start);
-  auto* pages = reinterpret_cast<void*>(first);
-  // Memory of a file is shared: its pages are taken out of the file. Memory of no file knows no such thing.
-  if (madvise(pages, last - first, MADV_REMOVE) != 0 && madvise(pages, last - first, MADV_DONTNEED) != 0)
-    memset(pages, 0, last - first);
-  memset(reinterpret_cast<void*>(last), 0, end - last);
-}
-
 }  // namespace hocket::stand_in
 
-/** NCCL's own memset (it is linked so): its description of a machine is 60 MB a rank of zeros, of which few are used. */
+/** NCCL's own memset (it is linked so): its description of a machine is 60 MB a rank of zeros, of which few are used.
+ */
 extern "C" __attribute__((visibility("default"))) void* __wrap_memset(void* start, int value, size_t bytes) {
   hocket::stand_in::fill(start, value, bytes);
   return start;

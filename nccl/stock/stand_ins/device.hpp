@@ -31,8 +31,6 @@ struct Allocation {
 Allocation allocation_of(const void* address);
 void remember(void* start, size_t bytes, int device);
 void forget(void* start);
-/** As memset; whole pages that become zero are given back, which costs less than to write them. */
-void fill(void* to, int value, size_t bytes);
 
 /** The name of the NVLink domain of several hosts that this one belongs to; empty where its NVLinks join no others. */
 const std::string& fabric();
@@ -66,8 +64,8 @@ extern "C" {
 /** Who runs kernels: set by the library that knows them; without one a launch is counted and does nothing. */
 void hocketRunKernelsBy(void (*runner)(const HocketLaunch&));
 void hocketStep(long step);
-/** What tells a slow run from one that hangs: memory was made, a rank heard of another, a stream went on, a kernel's part
- * came further. */
+/** What tells a slow run from one that hangs: memory was made, a rank heard of another, a stream went on, a kernel's
+ * part came further. */
 void hocketMoved();
 long hocketMoves();
 long hocketLaunches();

@@ -1,5 +1,7 @@
 // A network of NCCL's plugin interface, version 10, over this machine's loopback: as many NICs as the topology file
 // has, under their names, so that NCCL finds them where the file has them. HOCKET_NICS: name,Mb/s,latency_us;...
+#include "net_plugin.hpp"
+
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -14,8 +16,6 @@
 #include <sstream>
 #include <string>
 #include <vector>
-
-#include "net_plugin.hpp"
 
 namespace hocket::net {
 namespace {

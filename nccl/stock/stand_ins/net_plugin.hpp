@@ -1,4 +1,5 @@
-// What the two halves of the network plugin share: NCCL's interface, version 10, in our words, and the NICs of this host.
+// What the two halves of the network plugin share: NCCL's interface, version 10, in our words, and the NICs of this
+// host.
 #pragma once
 
 #include <cstddef>

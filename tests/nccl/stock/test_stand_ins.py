@@ -7,8 +7,8 @@ from pathlib import Path
 from nccl_releases import needs_cuda_headers, needs_rocm_headers
 
 from hocket.nccl.stock.builder import STAND_INS
-from hocket.nccl.stock.nccl_builder import CUDA
 from hocket.nccl.stock.cuda_headers import find_cuda_headers
+from hocket.nccl.stock.nccl_builder import CUDA
 from hocket.nccl.stock.rocm_headers import find_rocm_headers
 
 HERE = Path(__file__).parent
