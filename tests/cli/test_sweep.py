@@ -1,6 +1,7 @@
 """`hocket sweep` as a user runs it, kills it and starts it again."""
 
 import csv
+import fcntl
 import re
 import signal
 import subprocess
@@ -55,6 +56,18 @@ def test_a_killed_sweep_resumes_and_ends_as_if_nothing_had_been(file: Path, tmp_
         rows = list(csv.DictReader(table))
     assert len(rows) == 48
     assert all(int(row["time_ps"]) >= int(row["bound_ps"]) for row in rows)
+
+
+def test_a_second_sweep_into_the_same_folder_is_refused_while_the_first_runs(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    with (out / "lock").open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # as a sweep that goes on holds it
+        refused = run(file, "--out", out)
+        assert refused.returncode == 3
+        assert f"{out}: another sweep is writing there now" in refused.stderr
+        assert not (out / "answers.jsonl").exists()
+    assert run(file, "--out", out).returncode == 0
 
 
 def test_processes_give_the_same_results(file: Path, tmp_path: Path) -> None:

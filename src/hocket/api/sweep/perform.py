@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fcntl
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from hocket.api.progress import Progress
@@ -13,8 +14,8 @@ from hocket.api.result import Result
 from hocket.api.sweep.execution import answer_rows
 from hocket.api.sweep.file import load_sweep
 from hocket.api.sweep.request import Sweep
-from hocket.base.errors import RequestError
-from hocket.base.files import require_no_stream, together
+from hocket.base.errors import HocketError, RequestError
+from hocket.base.files import growing_file, require_no_stream, together
 from hocket.base.processes import worker_pool
 from hocket.simulator.analysis import Columns, require_parquet, write_csv, write_parquet
 
@@ -55,7 +56,7 @@ def perform(request: Sweep, progress: Progress) -> SweepResult:
         progress.count(done, of, _points(of).partition(" ")[2])
 
     try:
-        with _workers(request.executor, request.jobs) as workers:
+        with _alone(out), _workers(request.executor, request.jobs) as workers:
             columns = answer_rows(rows, executor=workers, path=out / "answers.jsonl", progress=count)
     except KeyboardInterrupt:
         progress.note(f"{answered[0]} of {_points(answered[1])} done; run the same command to go on")
@@ -65,6 +66,19 @@ def perform(request: Sweep, progress: Progress) -> SweepResult:
         if request.parquet:
             write_parquet(out / "results.parquet", columns)
     return SweepResult(request, columns)
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Raises HocketError where another sweep is writing to the folder: both would simulate the same points."""
+    with growing_file(out / "lock") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise HocketError(
+                f"{out}: another sweep is writing there now: wait until it ends, or give another --output"
+            ) from None
+        yield
 
 
 def _points(number: int) -> str:
