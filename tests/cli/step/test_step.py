@@ -74,6 +74,24 @@ def test_a_recorded_job_says_skew_and_what_even_ranks_would_gain() -> None:
     assert made["model_flops_utilisation"] is None  # nobody says what the model needs
 
 
+def test_a_recorded_job_that_is_predicted_otherwise_says_what_it_took() -> None:
+    slow = "ring:4,bandwidth=1MB/s,latency=500ns"
+    text = hocket("step", EXAMPLES / "traces", "-t", slow, "--no-what-if").stdout
+    assert "note: the recording itself took 494.6 ms" in text and "hocket validate says more" in text
+
+
+def test_a_job_made_of_one_rank_says_that_its_skew_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    for name in ("trace.0.et", "comm_groups.json"):
+        (tmp_path / "one" / name).write_bytes((EXAMPLES / "traces" / name).read_bytes())
+    failed = hocket("trace", "complete", tmp_path / "one", "--world", 8, "-o", tmp_path / "wrong")
+    assert failed.returncode == 2 and "tell of 4 ranks" in failed.stderr.replace("\n", " ")
+    assert hocket("trace", "complete", tmp_path / "one", "-o", tmp_path / "job").returncode == 0
+    ring = "ring:4,bandwidth=50GB/s,latency=500ns"
+    text = hocket("step", tmp_path / "job", "-t", ring, "--no-what-if").stdout
+    assert "3 of 4 ranks were filled in from those that were recorded" in text
+
+
 def test_the_text_names_the_top_changes_and_the_whole(made: Made) -> None:
     assert "what would shorten it the most:\n  1. " in made.text
     assert "whole" in made.text and "100.0%" in made.text and "MFU" in made.text

@@ -80,7 +80,7 @@ class StepChanges:
             try:
                 job = generated(other)
                 if not job.fits:
-                    yield name, f"{job.accelerator.name} has not the {format_bytes(job.needs_bytes)} that it needs"
+                    yield name, f"it needs {format_bytes(job.needs_bytes)}, more than {job.accelerator.name} has"
                     continue
                 time = replace(self.job, traces=job.traces).on(self.spec).time_ps
             except HocketError as error:  # no plan for this model, or more ranks than there are
@@ -157,7 +157,9 @@ def _plans(request: LlmGeneration) -> Iterator[tuple[str, LlmGeneration]]:
     if request.pp > 1 and request.dp is not None:
         half = {"pp": request.pp // 2, "dp": 2 * request.dp}
         changes.append((f"pp {half['pp']}, dp {half['dp']}", dict(half)))
-    if request.recompute == "full":
+    if request.recompute != "full":
+        changes.append(("recomputation of whole layers", {"recompute": "full"}))
+    else:
         changes.append(("recomputation of attention alone", {"recompute": "selective"}))
     for name, change in changes:
         yield name, structs.replace(request, **change)

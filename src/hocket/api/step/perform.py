@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from hocket.api.progress import Progress
 from hocket.api.provenance import write_page
 from hocket.api.simulate import job
@@ -11,12 +14,16 @@ from hocket.api.step.request import StepReport
 from hocket.api.step.result import StepResult
 from hocket.base.errors import RequestError
 from hocket.base.files import write_json
-from hocket.chakra import read_traces
+from hocket.base.units import format_time
+from hocket.chakra import TraceSet, read_traces
 from hocket.report.step_page import step_page
-from hocket.simulator import Model
+from hocket.simulator import Model, Prediction
 from hocket.simulator.analysis import StepSummary, job_facts, step_shares, step_table
+from hocket.simulator.recorded_times import recorded_times
 
 __all__ = ["perform"]
+
+_FAR = 0.1  # of the recorded time, from which on a prediction of the same machine is worth a look
 
 
 def perform(request: StepReport, progress: Progress) -> StepResult:
@@ -38,7 +45,7 @@ def perform(request: StepReport, progress: Progress) -> StepResult:
     what_ifs, not_tried = changes.simulated() if request.what_if else ((), ())
     first = "the stock library" if simulated.runs_library else "the algorithms asked for"
     step = StepSummary(
-        prediction=asked,
+        prediction=replace(asked, notes=(*asked.notes, *_notes(traces, asked))),
         shares=step_shares(asked, traces.groups),
         facts=job_facts(traces, asked_for.topology, steps, request.tokens, 1e15 * (request.model_pflop or 0)),
         contenders=(
@@ -55,3 +62,24 @@ def perform(request: StepReport, progress: Progress) -> StepResult:
     if request.report:
         write_page(request.report, step_page(step), request)
     return result
+
+
+def _notes(traces: TraceSet, prediction: Prediction) -> Iterator[str]:
+    """What a reader must know of where the traces come from."""
+    filled = sum("completed_from" in trace.metadata for trace in traces.traces)
+    if filled:
+        yield (
+            f"{filled} of {traces.num_ranks} ranks were filled in from those that were recorded: their skew and"
+            " imbalance are not known"
+        )
+    recorded = recorded_times(traces, prediction.workload)
+    if recorded is None:
+        return
+    known = recorded.known
+    took = int(recorded.finish_ps[known].max() - recorded.start_ps[known].min())
+    off = prediction.time_ps / max(took, 1) - 1
+    if abs(off) > _FAR:
+        yield (
+            f"the recording itself took {format_time(took)} where it ran, and this is {off:+.0%} of that: another"
+            " cluster, waits for ranks that nobody saw, or work that went on side by side; hocket validate says more"
+        )

@@ -43,7 +43,11 @@ def fact_rows(step: StepSummary) -> Iterator[tuple[str, str]]:
     if facts.memory_bytes:
         most = max(facts.memory_bytes)
         of = f" of {format_bytes(facts.capacity_bytes)}" if facts.capacity_bytes else ""
-        yield "memory", f"{format_bytes(most)}{of} on a rank of stage {facts.memory_bytes.index(most)}, the fullest"
+        fits = "" if not 0 < facts.capacity_bytes < most else ": THAT DOES NOT FIT"
+        yield (
+            "memory",
+            f"{format_bytes(most)}{of} on a rank of stage {facts.memory_bytes.index(most)}, the fullest{fits}",
+        )
     yield "imbalance", f"{step.shares.imbalance:.1%}: the longest computation of a rank over the mean"
 
 

@@ -25,6 +25,10 @@ def perform(request: TraceComplete, progress: Progress) -> WrittenTraces:
 
 
 def _grid(request: TraceComplete, known: KnownRanks) -> RankGrid:
+    if request.world and known.world and request.world != known.world:
+        raise RequestError(
+            f"{request.traces}: these traces tell of {known.world} ranks, --world of {request.world}: drop --world"
+        )
     world = request.world or known.world
     if request.parallel is not None:
         return grid_of_plan(request.parallel, request.order, world)
