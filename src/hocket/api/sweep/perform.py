@@ -56,7 +56,7 @@ def perform(request: Sweep, progress: Progress) -> SweepResult:
         progress.count(done, of, _points(of).partition(" ")[2])
 
     try:
-        with _alone(out), _workers(request.executor, request.jobs) as workers:
+        with _workers(request.executor, request.jobs) as workers, _alone(out):
             columns = answer_rows(rows, executor=workers, path=out / "answers.jsonl", progress=count)
     except KeyboardInterrupt:
         progress.note(f"{answered[0]} of {_points(answered[1])} done; run the same command to go on")
