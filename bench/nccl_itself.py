@@ -39,10 +39,14 @@ COLUMNS = ("release", "machine", "nodes", "collective", "least", "most", "algori
 
 
 def machines() -> list[str]:
-    """The presets that NCCL runs on, the first of those whose hosts are alike."""
+    """The presets that NCCL runs on, the first of those whose hosts are alike; of a rack one tray, since a rack's 72
+    ranks take more memory than most machines have."""
     hosts = [hosts_of(name) for name in reversed(PRESETS)]
-    seen = {(topology_text(one.machine), one.domain): one.name for one in hosts if one.machine.dialect == Dialect.NCCL}
-    return [name for name in PRESETS if name in seen.values()]
+    first = {(topology_text(one.machine), one.domain): one for one in hosts if one.machine.dialect == Dialect.NCCL}
+    return [
+        one.name if one.domain == 1 else f"{one.name}:gpus={len(one.machine.job_gpus())}"
+        for one in reversed(first.values())
+    ]
 
 
 def spans(result: StockResult) -> Iterator[tuple[str, int, int, str, str, float | None, float | None]]:
