@@ -13,7 +13,6 @@ __all__ = [
     "NO_STEP",
     "has_step_metadata",
     "is_step_mark",
-    "moved_steps",
     "step_fault",
     "step_metadata",
     "step_of_nodes",
@@ -31,19 +30,6 @@ def step_metadata(begins: Sequence[tuple[int, int]]) -> dict[str, object]:
     if all(number == NO_STEP for number, _ in begins):
         return {}
     return {_NUMBERS: [number for number, _ in begins], _BEGINS: [begin for _, begin in begins]}
-
-
-def moved_steps(
-    metadata: Mapping[str, object], ids: NDArray[np.uint64], numbers: NDArray[np.int64]
-) -> dict[str, object]:
-    """The metadata of a trace whose nodes, of the ascending `ids`, have new ids `numbers`: steps begin with the same
-    nodes."""
-    begins = metadata.get(_BEGINS)
-    if not isinstance(begins, list):
-        return dict(metadata)
-    rows = np.searchsorted(ids, np.array(begins, np.uint64))
-    after = int(numbers[-1]) + 1 if len(numbers) else 0
-    return {**metadata, _BEGINS: [int(numbers[row]) if row < len(numbers) else after for row in rows]}
 
 
 def step_fault(metadata: Mapping[str, object]) -> str | None:

@@ -1,7 +1,8 @@
 """Makes the traces of all ranks of a job from those of some.
 
-A rank that is missing does what the known one nearest to it of its stage does: its groups are those of the known rank,
-moved to where it stands in the grid of ranks, its messages go as far, roots are the same members of its groups.
+A rank that is missing does what the known one of its pipeline stage does that is nearest to it: its groups are those of
+the known rank, moved to where it stands in the grid of ranks, its messages go as far, roots are the same members of its
+groups.
 """
 
 from collections import Counter
@@ -19,9 +20,9 @@ from hocket.chakra.importers.told import ASSUMED_WORLD
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.subset import subset
 from hocket.chakra.trace import NodeType, Trace, members_of
-from hocket.workload.completion.grid import RankGrid
+from hocket.workload.completion.grid import PIPELINE, RankGrid
 from hocket.workload.completion.known import KnownRanks
-from hocket.workload.completion.messages import PipelineStages, channels_of, pipeline_dimension
+from hocket.workload.completion.messages import channels_of, pipeline_dimension
 
 __all__ = ["COMPLETED_FROM", "Completion"]
 
@@ -99,10 +100,12 @@ class Completion:
         self._spans = self._spanned()
         self._counterparts = _Counterparts(known, grid, self._spans)
         self.missing = [rank for rank in range(self.num_ranks) if rank not in known.traces]
+        self._alone = self._dimensions_alone()
         dimension = pipeline_dimension(grid, known.traces) if self.missing else None
-        self._stages = None if dimension is None else PipelineStages(grid, dimension, known.traces)
+        self._pipeline = dimension
+        self._require_stages()
         self._own = {rank: _Role(rank, trace, Counter()) for rank, trace in known.traces.items()}
-        self._roles: dict[tuple[int, int, frozenset[str]], _Role] = {}
+        self._roles: dict[tuple[int, frozenset[str]], _Role] = {}
         self._role_of = {rank: self._role(rank) for rank in range(self.num_ranks)}
         self.groups = dict(known.groups)
         self._names_of = self._named_groups()
@@ -147,27 +150,60 @@ class Completion:
                 spans[name] = self._grid.spanned(members, name)
         return spans
 
+    def _dimensions_alone(self) -> list[str]:
+        """Named dimensions of several ranks along which no known rank communicates. Raises TraceError for a pipeline,
+        whose stages do."""
+        along = {dimension for spanned in self._spans.values() for dimension in spanned}
+        for rank, trace in self._known.traces.items():
+            calls = trace.process_group[trace.type == NodeType.COMM_COLL]
+            if any(not trace.text(calls, row) for row in range(len(calls))):  # of all ranks
+                along |= {*range(len(self._grid.sizes))}
+            for channel in channels_of(self._grid, rank, trace):
+                along |= {dimension for dimension, step in enumerate(channel.offset) if step}
+        grid = self._grid
+        alone = [
+            grid.names[at] for at, size in enumerate(grid.sizes) if size > 1 and grid.names[at] and at not in along
+        ]
+        if PIPELINE in alone and self.missing:
+            raise TraceError(
+                f"no known rank sends or receives along {PIPELINE}, so they are no stages of a pipeline: give"
+                " --parallel the plan that the job had"
+            )
+        return alone
+
     def _role(self, rank: int) -> _Role:
         if rank in self._own:
             return self._own[rank]
-        template = min(self._known.traces, key=lambda known: self._distance(known, rank))
-        stage = self._stages.stage(rank) if self._stages else 0
+        alike = [known for known in self._known.traces if self._stage(known) == self._stage(rank)]
+        template = min(alike, key=lambda known: self._distance(known, rank))
         names = group_names(self._known.traces[template])
         lacking = frozenset(name for name in names if not self._counterparts.has(name, rank))
-        key = template, stage, lacking
+        key = template, lacking
         if key not in self._roles:
             changes: Counter[str] = Counter()
-            trace = self._known.traces[template]
-            if self._stages:
-                trace = self._stages.at(trace, template, stage, changes)
-            trace = _without_groups(trace, lacking, changes)
+            trace = _without_groups(self._known.traces[template], lacking, changes)
             self._roles[key] = _Role(template, trace, changes)
         return self._roles[key]
 
-    def _distance(self, known: int, rank: int) -> tuple[tuple[int, int], int, int]:
+    def _distance(self, known: int, rank: int) -> tuple[int, int]:
         own, other = self._grid.place(known), self._grid.place(rank)
-        cost = self._stages.cost(known, self._stages.stage(rank)) if self._stages else (0, 0)
-        return cost, sum(a != b for a, b in zip(own, other, strict=True)), known
+        return sum(a != b for a, b in zip(own, other, strict=True)), known
+
+    def _stage(self, rank: int) -> int:
+        """Of the pipeline; 0 where there is none."""
+        return 0 if self._pipeline is None else self._grid.place(rank)[self._pipeline]
+
+    def _require_stages(self) -> None:
+        """A stage's order of passes, its share of the model and its messages are in no other stage's profile."""
+        known = {self._stage(rank) for rank in self._known.traces}
+        lacking = sorted({self._stage(rank) for rank in self.missing} - known)
+        if lacking:
+            ranks = [next(rank for rank in self.missing if self._stage(rank) == stage) for stage in lacking]
+            raise TraceError(
+                f"no known rank is of {'stage' if len(lacking) == 1 else 'stages'} {', '.join(map(str, lacking))} of"
+                f" the pipeline, whose passes no other stage tells: give the profile of one rank of each, such as"
+                f" {name_ranks(ranks)}"
+            )
 
     def _named_groups(self) -> dict[int, dict[str, str]]:
         """For each rank that is filled the names of its groups by those that its known rank has; adds to `groups`."""
@@ -284,16 +320,15 @@ class Completion:
             yield f"no rank of the {self.num_ranks} is missing"
             return
         yield f"ranks are laid out as {self._grid}"
+        for name in self._alone:
+            yield f"ranks do not communicate along {name}, as no known one does"
         made: dict[int, list[int]] = {}
         for rank in self.missing:
             made.setdefault(id(self._role_of[rank]), []).append(rank)
         for ranks in made.values():
             role = self._role_of[ranks[0]]
             changes = ", ".join(f"{count} {change}" for change, count in role.changes.items() if count)
-            stage = ""
-            if self._stages:
-                stage = f" (stage {self._stages.stage(ranks[0])} as stage {self._stages.stage(role.template)})"
-            yield f"{name_ranks(ranks)} as rank {role.template}{stage}{': ' if changes else ''}{changes}"
+            yield f"{name_ranks(ranks)} as rank {role.template}{': ' if changes else ''}{changes}"
         yield "filled ranks compute as long, and begin when, the rank did that they are made of"
         if self._is_rooted():
             yield "roots of filled ranks' collectives are the same members of their groups"
