@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import combinations
+from random import Random
 
 import numpy as np
 import pytest
@@ -155,3 +156,48 @@ def test_eccentricity_is_never_above_a_real_route(topology: Topology, size: int)
         farthest = max(hops[other] for other in range(topology.num_ranks))
         assert stored[rank] == farthest if topology.num_nodes == topology.num_ranks else stored[rank] <= farthest
         assert max(latency[other] for other in range(topology.num_ranks)) <= cut_through[rank] <= stored[rank]
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Topology:
+    """Ranks in machines behind NICs, or next to the switches, of which some have very many links."""
+    ranks, hubs = draw(st.integers(66, 90)), draw(st.integers(1, 3))
+    links: list[tuple[int, int, int, int]] = []
+    latency, bandwidth = st.sampled_from([0, 500, 700]), st.sampled_from([1, 2, 50])
+    first_nic = ranks + hubs
+
+    def join(one: int, other: int) -> None:
+        for ends in ((one, other), (other, one)):
+            links.append((*ends, draw(latency) * 1000, draw(bandwidth) * 10**9))
+
+    nics = 0
+    for rank in range(ranks):
+        if draw(st.booleans()):
+            nic = first_nic + nics
+            nics += 1
+            join(rank, nic)
+            for hub in draw(st.sets(st.integers(ranks, first_nic - 1), min_size=1, max_size=2)):
+                join(nic, hub)
+        else:
+            join(rank, draw(st.integers(ranks, first_nic - 1)))
+        if rank and draw(st.integers(0, 5)) == 0:
+            join(rank, rank - 1)
+    for hub in range(ranks + 1, first_nic):
+        join(hub - 1, hub)
+    return Topology.from_links("cluster", ranks, links, num_switches=hubs + nics)
+
+
+@settings(max_examples=10, deadline=None)
+@given(clusters(), st.randoms(use_true_random=False))
+def test_routes_over_switches_with_many_links_are_those_of_a_search_of_all(topology: Topology, random: Random) -> None:
+    """One pair of all ranks' searches looks at every link; a single pair's at those that lead to its source."""
+    ranks = range(topology.num_ranks)
+    pairs = [(random.choice(ranks), random.choice(ranks)) for _ in range(20)]
+    alone = [routes(topology.graph, [pair]).links.tolist() for pair in pairs]
+    cost = costs(topology, 1 << 20)
+    may_forward = [node >= topology.num_ranks for node in range(topology.num_nodes)]
+    for (src, dst), links in zip(pairs, alone, strict=True):
+        together = routes(topology.graph, [(rank, dst) for rank in ranks])
+        at = slice(together.offset[src], together.offset[src + 1])
+        assert together.links[at].tolist() == links
+        assert sum(cost[link] for link in links) == bellman_ford(topology, src, cost, may_forward)[dst]

@@ -22,44 +22,89 @@ struct Tie {
 /// follow it on a cheapest route, and link ids decide between equal costs.
 class Search {
  public:
-  Search(const Graph& graph, const std::vector<Picoseconds>& cost, Forwarders forwarders, bool all)
-      : graph_(graph), cost_(cost), forwarders_(forwarders), all_(all), settled_(graph.num_nodes()) {
+  /// With `hubs` it looks at those of their links alone that routes of the wanted nodes may take.
+  Search(const Graph& graph, const std::vector<Picoseconds>& cost, Forwarders forwarders, bool all,
+         const Hubs* hubs = nullptr)
+      : graph_(graph),
+        cost_(cost),
+        forwarders_(forwarders),
+        all_(all),
+        hubs_(hubs),
+        settled_(graph.num_nodes()),
+        missing_(graph.num_nodes()) {
     found_.lowest.assign(graph.num_nodes(), -1);
     found_.distance.assign(graph.num_nodes(), kNever);
   }
 
-  NextLinks run(int32_t destination, std::span<const int32_t> wanted) {
-    missing_.assign(graph_.num_nodes(), wanted.empty());
-    for (const int32_t node : wanted) missing_[node] = true;
+  NextLinks& run(int32_t destination, std::span<const int32_t> wanted) {
+    forget();
+    if (hubs_ != nullptr) parts_ = hubs_->parts_of(wanted);
+    if (wanted.empty()) missing_.assign(graph_.num_nodes(), true);
+    num_missing_ = wanted.empty() ? graph_.num_nodes() : 0;
+    for (const int32_t node : wanted) {
+      if (missing_[node]) continue;
+      missing_[node] = true;
+      wanted_.push_back(node);
+      num_missing_++;
+    }
+    num_missing_ -= missing_[destination];
     missing_[destination] = false;
-    num_missing_ = std::ranges::count(missing_, true);
+    touched_.push_back(destination);
     found_.distance[destination] = 0;
     settled_[destination] = true;
     expand(destination);
     settle(false);
     if (forwarders_ == Forwarders::kAny && num_missing_ > 0) {
+      // Routes through ranks may enter any part.
+      if (hubs_ != nullptr) return without_hubs(destination, wanted);
       for (const int32_t rank : held_back_) expand(rank);
       settle(true);
     }
     if (all_) list_all();
-    return std::move(found_);
+    return found_;
   }
 
  private:
-  void expand(int32_t node) {
-    for (const int32_t id : graph_.in_links(node)) {
-      const int32_t before = graph_.links()[id].src;
-      Picoseconds& distance = found_.distance[before];
-      int32_t& lowest = found_.lowest[before];
-      const Picoseconds through = add_ps(found_.distance[node], cost_[id]);
-      if (settled_[before] || through > distance) continue;
-      if (forwarders_ == Forwarders::kThroughSwitches && !graph_.is_switch(node) && !graph_.is_switch(before)) continue;
-      if (all_) ties_.push_back({before, id, through});
-      // Ties by the smallest link id, so that routes do not depend on the order in which the queue gives equal costs.
-      if (through < distance) queue_.emplace(through, before);
-      if (through < distance || lowest < 0 || id < lowest) lowest = id;
-      distance = through;
+  NextLinks& without_hubs(int32_t destination, std::span<const int32_t> wanted) {
+    const Hubs* const hubs = std::exchange(hubs_, nullptr);
+    run(destination, wanted);
+    hubs_ = hubs;
+    return found_;
+  }
+
+  /// What is left of the search before.
+  void forget() {
+    for (const int32_t node : touched_) {
+      found_.lowest[node] = -1;
+      found_.distance[node] = kNever;
+      settled_[node] = false;
     }
+    for (const int32_t node : wanted_) missing_[node] = false;
+    touched_.clear();
+    wanted_.clear();
+    held_back_.clear();
+    queue_ = {};
+  }
+
+  void expand(int32_t node) {
+    if (hubs_ != nullptr) return hubs_->for_each_link(node, parts_, [&](int32_t id) { look_at(node, id); });
+    for (const int32_t id : graph_.in_links(node)) look_at(node, id);
+  }
+
+  /// At a link into a node that is settled.
+  void look_at(int32_t node, int32_t id) {
+    const int32_t before = graph_.links()[id].src;
+    Picoseconds& distance = found_.distance[before];
+    int32_t& lowest = found_.lowest[before];
+    const Picoseconds through = add_ps(found_.distance[node], cost_[id]);
+    if (settled_[before] || through > distance) return;
+    if (forwarders_ == Forwarders::kThroughSwitches && !graph_.is_switch(node) && !graph_.is_switch(before)) return;
+    if (all_) ties_.push_back({before, id, through});
+    if (distance == kNever) touched_.push_back(before);
+    // Ties by the smallest link id, so that routes do not depend on the order in which the queue gives equal costs.
+    if (through < distance) queue_.emplace(through, before);
+    if (through < distance || lowest < 0 || id < lowest) lowest = id;
+    distance = through;
   }
 
   void settle(bool ranks_forward) {
@@ -96,11 +141,12 @@ class Search {
   const std::vector<Picoseconds>& cost_;
   const Forwarders forwarders_;
   const bool all_;
+  const Hubs* hubs_;
   NextLinks found_;
   std::vector<bool> settled_, missing_;
   int64_t num_missing_ = 0;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
-  std::vector<int32_t> held_back_;
+  std::vector<int32_t> held_back_, touched_, wanted_, parts_;
   std::vector<Tie> ties_;
 };
 
@@ -121,7 +167,28 @@ std::vector<Picoseconds> link_costs(const Graph& graph, int64_t reference_bytes)
 
 NextLinks next_links(const Graph& graph, const std::vector<Picoseconds>& cost, int32_t destination,
                      Forwarders forwarders, std::span<const int32_t> wanted, bool all) {
-  return Search(graph, cost, forwarders, all).run(destination, wanted);
+  return std::move(Search(graph, cost, forwarders, all).run(destination, wanted));
+}
+
+class NextLinksSearch::Impl {
+ public:
+  Impl(const Graph& graph, const std::vector<Picoseconds>& cost)
+      : hubs_(graph), search(graph, cost, Forwarders::kAny, false, &hubs_) {}
+
+ private:
+  Hubs hubs_;
+
+ public:
+  Search search;
+};
+
+NextLinksSearch::NextLinksSearch(const Graph& graph, const std::vector<Picoseconds>& cost)
+    : impl_(std::make_unique<Impl>(graph, cost)) {}
+
+NextLinksSearch::~NextLinksSearch() = default;
+
+const NextLinks& NextLinksSearch::run(int32_t destination, std::span<const int32_t> wanted) {
+  return impl_->search.run(destination, wanted);
 }
 
 void require_nodes(const Graph& graph, int32_t src, int32_t dst) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "hocket/topology/graph.hpp"
+#include "hubs.hpp"
 
 namespace hocket::topology {
 
@@ -34,6 +36,21 @@ struct NextLinks {
 /// their routes.
 NextLinks next_links(const Graph& graph, const std::vector<Picoseconds>& cost, int32_t destination,
                      Forwarders forwarders, std::span<const int32_t> wanted, bool all);
+
+/// Searches for many destinations, each for some nodes: between them nothing is made anew, and hubs are not looked at
+/// as a whole. The graph and the costs must outlive it.
+class NextLinksSearch {
+ public:
+  NextLinksSearch(const Graph& graph, const std::vector<Picoseconds>& cost);
+  ~NextLinksSearch();
+
+  /// The tables of `wanted` and the nodes on their routes; those of others may be missing. Valid until the next call.
+  const NextLinks& run(int32_t destination, std::span<const int32_t> wanted);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 /// Throws Infeasible unless both are nodes.
 void require_nodes(const Graph& graph, int32_t src, int32_t dst);

@@ -24,11 +24,12 @@ Routes Router::routes(std::span<const int32_t> src, std::span<const int32_t> dst
   const std::vector<size_t> order = by_destination(dst);
   std::vector<std::vector<int32_t>> found(src.size());
   std::vector<int32_t> wanted;
+  NextLinksSearch search(graph_, cost_);
   for (size_t begin = 0, end = 0; begin < src.size(); begin = end) {
     const int32_t destination = dst[order[begin]];
     wanted.clear();
     while (end < src.size() && dst[order[end]] == destination) wanted.push_back(src[order[end++]]);
-    const NextLinks next = next_links(graph_, cost_, destination, Forwarders::kAny, wanted, false);
+    const NextLinks& next = search.run(destination, wanted);
     for (size_t at = begin; at < end; at++) {
       require_route(next, src[order[at]], destination);
       found[order[at]] = follow(graph_, next, src[order[at]], destination);
