@@ -12,7 +12,7 @@ __all__ = ["FABRIC_PS", "MOST_MACHINES", "Link", "Machine", "MachinePort", "clus
 #: Fabrics for accelerators that have a choice send packet after packet another way (docs/topology.md names whose).
 FABRIC_ROUTING = "spray"
 FABRIC_PS = 150_000  # NIC - switch and switch - switch: one switch and its cable; an assumption (docs/topology.md)
-MOST_MACHINES = 4096
+MOST_MACHINES = 1 << 14
 
 Link = tuple[int, int, int, int, str]  # from, to, ps, bytes/s, class
 

@@ -71,7 +71,7 @@ def test_rings_close_where_slices_are_whole() -> None:
         ("tpu-v6e:shape=2x32", "a dimension of tpu-v6e has at most 16 chips"),
         ("trn2:shape=4x4", "a trn2 is built as it is; drop shape"),
         ("trn2:gpus=4", "unknown key 'gpus'"),
-        ("gaudi3:nodes=5000", "gaudi3 takes nodes from 1 to 4096"),
+        ("gaudi3:nodes=20000", "gaudi3 takes nodes from 1 to 16384"),
         ("tpu-v5q", "did you mean"),
     ],
 )

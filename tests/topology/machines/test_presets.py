@@ -112,7 +112,7 @@ def test_numbers_of_some() -> None:
     [
         ("mi300x:gpus=9", "mi300x takes gpus from 1 to 8"),
         ("mi300x:nvls=1", "it has no NVSwitches that can reduce; nvls=1 is for dgx-h100"),
-        ("p5:nodes=5000", "p5 takes nodes from 1 to 4096"),
+        ("p5:nodes=20000", "p5 takes nodes from 1 to 16384"),
         ("dgx-h100:link=0GB/s", "must be positive"),
     ],
 )
