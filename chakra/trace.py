@@ -1,6 +1,6 @@
 """The execution-trace data model: one rank's nodes as columns, and the traces of all ranks of a job."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Protocol, SupportsIndex
@@ -114,10 +114,11 @@ class TraceSet:
     """The traces of a job, `traces[r]` rank r's, and its process groups: name to world ranks in group order.
 
     The groups come from the comm-group JSON (`{"1": [0, 1], ...}`, ASTRA-sim's format) beside the traces. The names
-    "" and "0" mean all ranks and need no entry.
+    "" and "0" mean all ranks and need no entry. `traces` may make each trace when it is asked for
+    (`hocket.chakra.roles.TracesByRole`).
     """
 
-    traces: tuple[Trace, ...]
+    traces: Sequence[Trace]
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
     paths: tuple[str, ...] = ()
 

@@ -36,7 +36,7 @@ def simulate_astra(traces: TraceSet, setup: AstraSetup) -> AstraPrediction:
     replay_only = bool(setup.system.replay_only)
     if setup.system.track_local_mem:
         _check_tensors(traces)
-    if are_alike(traces.traces):
+    if are_alike(tuple(traces.traces)):
         one = _Workload(*columns_of_one(traces.traces[0], traces.paths[:1], replay_only), setup)
         outcome = engine.simulate_alike(setup.native, one.program)
         if outcome is not None:
