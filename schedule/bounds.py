@@ -36,7 +36,7 @@ A link that blocks passes on no more bytes/s than the largest chunk per its seri
 **planes**, **lines** and the **cut** this is the bandwidth then.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
@@ -51,7 +51,7 @@ from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.crossings import entering, leaving
 from hocket.schedule.flow_bounds import one_end_bounds, path_bounds
 from hocket.schedule.schedule import Bound
-from hocket.topology import Topology, all_gather_cut, eccentricity_ps
+from hocket.topology import Topology, all_gather_cut, eccentricity_ps, routes
 from hocket.topology.model import LinkIndex
 from hocket.topology.partition import Partition
 
@@ -73,13 +73,15 @@ def lower_bound(
     shared: bool = False,
     relays: bool = False,
     split: bool = False,
+    searched: Sequence[int] | None = None,
 ) -> Bound:
     """The largest of the arguments above for the collective on the topology, and the name of the one that is it.
 
     `blocking`: a transfer holds its links for its latency as well. `group`, `relays`: as in Schedule. `shared`: links
     may carry several transfers at a time, each more slowly, so that no transfer has a slot of its own. `split`:
-    besides, a chunk may go in parts over several routes. Raises Infeasible when ranks that must talk are not connected,
-    or the time is beyond the engine's horizon of 26 days.
+    besides, a chunk may go in parts over several routes. `searched`: the members whose distances to the others count
+    (None: all, or some where they are many), as the rest do as these. Raises Infeasible when ranks that must talk are
+    not connected, or the time is beyond the engine's horizon of 26 days.
     """
     if collective.num_ranks == 1:
         return Bound(0, "a single rank holds everything")
@@ -89,12 +91,16 @@ def lower_bound(
     holding = Holding.BLOCKING if blocking else Holding.SHARED if shared or split else Holding.WIRE
     paced = _paced(topology, collective.largest_chunk_bytes) if blocking else topology
     helpers = relays and len(ranks) < topology.num_ranks
+    latency = [] if searched is not None else [*_latency(collective, topology, ranks, split)]
+    far_ps = 0 if searched is None else _on_routes(collective, topology, ranks, ranks[np.array(searched)])
     bounds = [
-        *_latency(collective, topology, ranks, split),
+        *latency,
         *_ports(collective, topology, ranks, holding, helpers, split),
         *_parts(collective, topology, paced, ranks, holding, helpers, split),
         *_cut(collective, topology, paced, ranks, holding),
     ]
+    if searched is not None and far_ps >= max((bound.time_ps for bound in bounds), default=0):
+        bounds += _latency(collective, topology, ranks, split, ranks[np.array(searched)])
     for flows in (path_bounds, one_end_bounds):
         least_ps = max(bound.time_ps for bound in bounds)
         if least_ps <= HORIZON_PS:
@@ -119,7 +125,13 @@ def _paced(topology: Topology, chunk_bytes: int) -> Topology:
     return replace(topology, bandwidth=np.maximum(1, paced.astype(np.int64)))
 
 
-def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32], split: bool) -> Iterator[Bound]:
+def _latency(
+    collective: Collective,
+    topology: Topology,
+    ranks: NDArray[np.int32],
+    split: bool,
+    searched: NDArray[np.int32] | None = None,
+) -> Iterator[Bound]:
     """A chunk in parts is there when the last byte is, which has its latency still before it when it leaves: that alone
     counts, as `_ports` has what the bytes take."""
     bytes, from_ranks, to_ranks, kind = 0 if split else collective.smallest_chunk_bytes, ranks, ranks, collective.kind
@@ -133,11 +145,13 @@ def _latency(collective: Collective, topology: Topology, ranks: NDArray[np.int32
         time = eccentricity_ps(topology.reversed_graph, bytes, to_ranks, from_ranks)
     elif kind.in_pairs and collective.block_bytes is not None:
         pairs = np.any(sent.reshape(len(ranks), len(ranks), -1), axis=2)
-        searched = _some(np.flatnonzero(np.any(pairs, axis=1)), topology)
+        sources = _some(np.flatnonzero(np.any(pairs, axis=1)), topology)
         time = np.array([
-            eccentricity_ps(topology.graph, bytes, ranks[[source]], ranks[pairs[source]])[0] for source in searched
+            eccentricity_ps(topology.graph, bytes, ranks[[source]], ranks[pairs[source]])[0] for source in sources
         ])  # fmt: skip
     else:
+        if searched is not None:
+            from_ranks = np.intersect1d(from_ranks, searched)
         time = eccentricity_ps(topology.graph, bytes, _some(from_ranks, topology), to_ranks)
     yield Bound(int(time.max()), "latency to the farthest rank")
 
@@ -164,6 +178,25 @@ def _ends(collective: Collective) -> list[tuple[int, int]]:
 def _at(ranks: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.int32]:
     """The ranks that chunks come from or go to; an end of -1 is every rank."""
     return ranks if ends[0] < 0 else ranks[np.unique(ends)]
+
+
+def _on_routes(
+    collective: Collective, topology: Topology, ranks: NDArray[np.int32], searched: NDArray[np.int32]
+) -> int:
+    """Picoseconds after which all have the smallest chunk of those that are searched from by routes: at least what
+    `_latency` says."""
+    pairs = np.stack([np.repeat(searched, len(ranks)), np.tile(ranks, len(searched))], axis=1)
+    offset, links = routes(topology.graph, pairs[pairs[:, 0] != pairs[:, 1]])
+    if not len(links):
+        return 0
+    first = offset[:-1]
+    latency = np.add.reduceat(topology.latency_ps[links], first)
+    stored = np.add.reduceat((topology.dst[links] < topology.num_ranks).astype(np.int64), first)
+    slowest = np.minimum.reduceat(topology.bandwidth[links], first)
+    moved = collective.smallest_chunk_bytes * _PICOSECONDS
+    each = zip(latency.tolist(), stored.tolist(), slowest.tolist(), strict=True)
+    times: list[int] = [ps + hops * -(-moved // bandwidth) for ps, hops, bandwidth in each]
+    return max(times)
 
 
 def _some(sources: NDArray[_Integer], topology: Topology) -> NDArray[_Integer]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
@@ -18,26 +19,31 @@ from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.disturbance import UNDISTURBED, Disturbance, disturbed
 from hocket.simulator.fidelity import STANDARD, Fidelity
 from hocket.simulator.fixed_time import PIECES, FixedTime
-from hocket.simulator.models import Model
+from hocket.simulator.models import Model, Queueing, Switching, per_link
 from hocket.simulator.placement import check_placement
 from hocket.simulator.prediction import CollectiveTime, Prediction
 from hocket.simulator.simulation import simulate
-from hocket.simulator.workload import CollectiveCall, Workload, single_call
+from hocket.simulator.workload import CannotFold, CollectiveCall, Workload, single_call
 from hocket.topology import Topology
 
 with late_imports(__name__):
     from hocket.chakra import TraceSet
+    from hocket.chakra.roles import kinds_of_traces
     from hocket.nccl import NcclModel
     from hocket.nccl.programs import KINDS
     from hocket.nccl.programs.spec import NcclAlgorithm, model_of
     from hocket.schedule import Kernel, Passes, Program, Schedule, verify
     from hocket.schedule.algorithms.place import Place
+    from hocket.simulator.fold import Fold, folds_of
     from hocket.simulator.kernels import KernelPasses
     from hocket.simulator.memory import RemoteMemory
     from hocket.simulator.programs import program_workload
     from hocket.simulator.stock import MOST_MESSAGES, MOST_MESSAGES_ASKED, LibraryCalls
     from hocket.simulator.traces import Hardware, workload_of
     from hocket.workload.accelerators import Accelerator
+
+_MOST_NODES = 1 << 22
+"""From which on a job is folded: what all its ranks do would take some 100 B a node."""
 
 __all__ = [
     "simulate_collective",
@@ -257,6 +263,7 @@ def simulate_traces(
     machine: Accelerator | None = None,
     by_chunks: bool = False,
     launch_ps: int = 0,
+    folded: bool | None = None,
     fidelity: Fidelity = STANDARD,
 ) -> Prediction:
     """The time of a job's traces on a topology, trace rank r on topology rank `placement[r]` (None: r).
@@ -277,19 +284,40 @@ def simulate_traces(
     fidelity that the topology cannot have, and a placement that is none.
     """
     chosen = _for_all_kinds(algorithms) if isinstance(algorithms, str) else algorithms
-    workload = workload_of(traces, chunks_per_rank, Hardware(accelerator, remote_memory, reprices, machine))
-    if compute_scale != 1:
-        workload = workload.with_compute_scaled(compute_scale)
-    if placement is not None:
-        places = check_placement(placement, workload.num_ranks, topology)
-        note = f"links name ranks of the topology; the job's ranks 0, 1, ... sit on {_shortened(places)}"
-        workload = replace(workload, placement=places, notes=(*workload.notes, note))
-    if LIBRARY in chosen.values():
-        most = MOST_MESSAGES_ASKED if by_chunks else MOST_MESSAGES
-        return _by_library(workload, topology, fidelity, chosen, nccl, most)
-    chooser = AlgorithmChooser(topology, chosen, nccl, launch_ps=launch_ps)
-    of_messages = np.full(len(workload.message_src), launch_ps, np.int64)
-    return simulate(workload, topology, fidelity, chooser.candidates, of_messages)
+    places = None if placement is None else check_placement(placement, traces.num_ranks, topology)
+    hardware = Hardware(accelerator, remote_memory, reprices, machine)
+
+    def simulated(fold: Fold | None) -> Prediction:
+        workload = workload_of(traces, chunks_per_rank, hardware, fold)
+        if compute_scale != 1:
+            workload = workload.with_compute_scaled(compute_scale)
+        if places is not None:
+            note = f"links name ranks of the topology; the job's ranks 0, 1, ... sit on {_shortened(places)}"
+            workload = replace(workload, placement=places, notes=(*workload.notes, note))
+        if LIBRARY in chosen.values():
+            most = MOST_MESSAGES_ASKED if by_chunks else MOST_MESSAGES
+            return _by_library(workload, topology, fidelity, chosen, nccl, most)
+        chooser = AlgorithmChooser(topology, chosen, nccl, launch_ps=launch_ps)
+        of_messages = np.full(len(workload.message_src), launch_ps, np.int64)
+        return simulate(workload, topology, fidelity, chooser.candidates, of_messages)
+
+    if folded is None:
+        folded = sum(len(trace) * count for trace, count in kinds_of_traces(traces)) > _MOST_NODES
+    for fold in _folds(traces, topology, fidelity) if folded and places is None else ():
+        with suppress(CannotFold):  # for what the calls follow, which is known by now
+            return simulated(fold)
+    return simulated(None)
+
+
+def _folds(traces: TraceSet, topology: Topology, fidelity: Fidelity) -> Iterator[Fold]:
+    """Which ranks may stand for others, where nobody asks what every link does."""
+    if fidelity.record_links or fidelity.link_bins or traces.num_ranks > topology.num_ranks:
+        return
+    settings = (
+        per_link(fidelity.switching, Switching, topology),
+        per_link(fidelity.queueing, Queueing, topology),
+    )
+    yield from folds_of(traces, topology, fidelity.routed(topology), settings)
 
 
 def _for_all_kinds(algorithm: str) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 """What a collective follows, in the engine's form."""
 
+import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +13,8 @@ from hocket.schedule.algorithms import Pattern
 from hocket.topology import FabricRouting, Paths, Routes, routing_of
 
 __all__ = ["CollectivePlan", "Folded"]
+
+_PATTERN = ("src", "dst", "step", "connection", "chunk", "reduce")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +33,7 @@ class CollectivePlan:
     from, and why it is not what was asked for. `sized`: the collective, where it differs from the source's in sizes.
     `by_step`: what goes over a connection in one step is one message, not one a chunk. `routing`: that of a pattern's
     messages, the topology's own unless said; a schedule names its routes. `launch_ps`: how long a member takes to
-    begin."""
+    begin. `link`: the link that stands for each link (int32; None: itself). `alone`: one member stands for all."""
 
     source: Pattern | Schedule
     algorithm: str
@@ -39,6 +42,8 @@ class CollectivePlan:
     by_step: bool = False
     routing: FabricRouting | None = None
     launch_ps: int = 0
+    link: NDArray[np.int32] | None = None
+    alone: bool = False
 
     @property
     def collective(self) -> Collective:
@@ -64,6 +69,9 @@ class CollectivePlan:
     def plan(self) -> Plan:
         """The engine's form: messages in the schedule's order on every route, waiting for what they depend on."""
         if (pattern := self._alike) is not None:
+            if self.alone:
+                first = self.paths.picked(np.arange(len(pattern.dst)) * pattern.symmetry.order)
+                return self._plan_of(pattern, 1, first, np.zeros(len(pattern.dst), np.int32))
             elements = np.arange(pattern.symmetry.order)
             dst = pattern.symmetry.act(elements, pattern.dst[:, None]).ravel().astype(np.int32)
             return self._plan_of(pattern, pattern.symmetry.order, self.paths, dst)
@@ -79,8 +87,26 @@ class CollectivePlan:
     def paths(self) -> Paths:
         """Those of each route between all ranks."""
         if isinstance(self.source, Schedule):
-            return Paths.single(Routes(self.source.route_offset, self.source.route_links))
-        return self.source.paths(self.routed)
+            paths = Paths.single(Routes(self.source.route_offset, self.source.route_links))
+        else:
+            paths = self.source.paths(self.routed)
+        return paths if self.link is None else paths._replace(links=self.link[paths.links])
+
+    @property
+    def one_for_all(self) -> bool:
+        """Whether all members do alike, so that one may stand for all."""
+        pattern = self._alike
+        return pattern is not None and pattern.symmetry.order == pattern.collective.num_ranks
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """Alike for plans of other groups that do the same."""
+        source = self.source
+        columns = ("chunk", "route", "reduce", "start_ps") if isinstance(source, Schedule) else _PATTERN
+        digest = hashlib.blake2b(digest_size=16)
+        for name in columns:
+            digest.update(np.ascontiguousarray(getattr(source, name)).tobytes())
+        return digest.digest()
 
     @property
     def routed(self) -> FabricRouting:

@@ -106,10 +106,10 @@ class Expansion:
         """Each call that is spelled out, its instances, and where their members are in `_rows` (instances x members);
         without instances that lack members and so never begin."""
         numbers, first, count = np.unique(self._instance, return_index=True, return_counts=True)
-        calls = self._whole.call_of[numbers]
+        calls, sizes = self._whole.call_of[numbers], self._whole.plan_members.tolist()
         found = []
         for call in np.unique(calls).tolist():
-            size = len(self._whole.calls[call].group)
+            size = sizes[call]
             these = np.flatnonzero((calls == call) & (count == size))
             if len(these):
                 found.append((call, numbers[these], first[these, None] + np.arange(size)))
@@ -183,6 +183,7 @@ class Expansion:
             call_priority=whole.call_priority[~self._is_spelled],
             **joined,
             crossings=tuple(crossings),
+            replicas=None if whole.replicas is None else whole.replicas.of_calls(stay),
         )
 
     def _edges_of_the_job(self) -> tuple[list[_Ids], list[_Ids]]:

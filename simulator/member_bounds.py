@@ -29,6 +29,28 @@ class MemberBounds:
     hear_ps: NDArray[np.int64]
     source: NDArray[np.int32]
 
+    def folded(self, member: NDArray[np.int64]) -> "MemberBounds":
+        """Of members that stand for others: which of them stands for each. What is least of all for whom one stands
+        holds for it; and that others are heard of, where it is not known of whom."""
+        first = np.unique(member, return_index=True)[1]
+
+        def least(values: NDArray[np.int64]) -> NDArray[np.int64]:
+            found = values[first]
+            np.minimum.at(found, member, values)
+            return found
+
+        of = np.where(self.source >= 0, member[np.maximum(self.source, 0)], self.source)
+        source = of[first]
+        unlike = np.zeros(len(first), np.bool_)
+        np.logical_or.at(unlike, member, of != source[member])
+        return MemberBounds(
+            least(self.bytes_in),
+            least(self.bytes_out),
+            least(self.own_ps),
+            least(self.hear_ps),
+            np.where(unlike, _NOBODY, source).astype(np.int32),
+        )
+
 
 def member_bytes(collective: Collective) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Bytes that must come into and go out of each member, whatever the algorithm (int64, length ranks each).

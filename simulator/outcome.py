@@ -50,6 +50,15 @@ class Outcome:
             folded=order,
         )
 
+    def on_all_links(self, link: NDArray[np.int32]) -> "Outcome":
+        """The outcome of a job in which `link` stood for each link."""
+        return replace(
+            self,
+            link_busy_ps=self.link_busy_ps[link],
+            link_bytes=self.link_bytes[link],
+            link_messages=self.link_messages[link],
+        )
+
     @classmethod
     def without_network(
         cls, start_ps: NDArray[np.int64], finish_ps: NDArray[np.int64], num_ranks: int, num_links: int

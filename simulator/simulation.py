@@ -16,6 +16,7 @@ from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.deadlock import require_all_done
 from hocket.simulator.expansion import Expansion
 from hocket.simulator.fidelity import Fidelity
+from hocket.simulator.folded_calls import FoldedCalls
 from hocket.simulator.intervals import covered_ps
 from hocket.simulator.launches import Launches
 from hocket.simulator.message_paths import message_paths, port_notes
@@ -23,7 +24,7 @@ from hocket.simulator.models import Model, Queueing, Switching, per_link, settin
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
 from hocket.simulator.spelled_out import SpelledOut
-from hocket.simulator.workload import CollectiveCall, NodeKind, Workload, single_call
+from hocket.simulator.workload import CannotFold, CollectiveCall, NodeKind, Replicas, Workload, single_call
 from hocket.simulator.workload_bound import WorkloadBound
 from hocket.topology import FabricRouting, Topology, routing_of
 from hocket.topology.routing_tables import one_path_notes
@@ -54,18 +55,32 @@ def simulate(
     _check_ranks(workload, topology)
     placed = workload.placed()
     calls = placed.calls
-    followed = None
-    if fidelity.model != Model.BOUND:
-        followed = [_fastest(_routed(candidates(call), routing, fidelity), call, topology, fidelity) for call in calls]
-    bounds = _bounds(calls, followed, topology, routing, fidelity)
+
+    def routed(call: CollectiveCall) -> Iterator[CollectivePlan | SpelledOut]:
+        return _routed(candidates(call), routing, fidelity)
+
+    def fastest(call: CollectiveCall) -> CollectivePlan | SpelledOut:
+        return _fastest(routed(call), call, topology, fidelity)
+
+    followed = None if fidelity.model == Model.BOUND else [fastest(call) for call in calls]
+    run = followed
+    if placed.replicas is not None:
+        folded = FoldedCalls(followed or [], calls if followed else (), placed.replicas, routed, fastest)
+        placed = replace(placed, replicas=replace(placed.replicas, link=folded.link))
+        run = folded.plans if followed else None
+    bounds = _bounds(calls, followed, topology, routing, fidelity, placed.replicas)
     job = engine_job(placed, topology, routing)
     workload_bound = WorkloadBound.of(placed, topology, job, bounds, relays=any(_relays(calls, followed)))
-    if followed is None:
+    if run is None:
         outcome = Outcome.without_network(
             workload_bound.start_ps, workload_bound.finish_ps, workload.num_ranks, topology.num_links
         )
     else:
-        outcome = _launched(workload, placed, job, followed, topology, routing, fidelity, message_launch_ps)
+        outcome = _launched(workload, placed, job, run, topology, routing, fidelity, message_launch_ps)
+    if placed.replicas is not None and placed.replicas.link is not None:
+        if (outcome.finish_ps < 0).any():
+            raise CannotFold("a deadlock, which is told by all ranks")
+        outcome = outcome.on_all_links(placed.replicas.link)
     require_all_done(workload, outcome.start_ps, outcome.finish_ps)
     finish = np.zeros(workload.num_ranks, np.int64)
     np.maximum.at(finish, workload.rank, outcome.finish_ps)
@@ -123,12 +138,16 @@ def _bounds(
     topology: Topology,
     routing: FabricRouting,
     fidelity: Fidelity,
+    replicas: Replicas | None,
 ) -> list[Bound]:
-    """That of each call."""
+    """That of each call. With replicas, members that do alike are equally far from the others."""
     relays, splits = _relays(calls, followed), _splits(calls, followed, topology, routing)
+    searched: Sequence[tuple[int, ...] | None] = [None] * len(calls)
+    if replicas is not None:
+        searched = [tuple(np.unique(of, return_index=True)[1].tolist()) for of in replicas.members]
     return [
-        _bound(call, topology, fidelity.shares_links, helped, split)
-        for call, helped, split in zip(_bounded(calls, followed), relays, splits, strict=True)
+        _bound(call, topology, fidelity.shares_links, helped, split, members)
+        for call, helped, split, members in zip(_bounded(calls, followed), relays, splits, searched, strict=True)
     ]
 
 
@@ -145,10 +164,11 @@ def _splits(
 
 
 def _check_ranks(workload: Workload, topology: Topology) -> None:
-    if workload.num_ranks > topology.num_ranks:
+    ranks = workload.job_ranks
+    if ranks > topology.num_ranks:
         raise TopologyError(
-            f"{topology.name} has {topology.num_ranks} ranks, the workload {workload.num_ranks}:"
-            f" choose a topology with at least {workload.num_ranks} ranks"
+            f"{topology.name} has {topology.num_ranks} ranks, the workload {ranks}:"
+            f" choose a topology with at least {ranks} ranks"
         )
 
 
@@ -203,9 +223,24 @@ def _bounded(
 
 
 @lru_cache(maxsize=128)
-def _bound(call: CollectiveCall, topology: Topology, shared: bool, relays: bool, split: bool) -> Bound:
+def _bound(
+    call: CollectiveCall,
+    topology: Topology,
+    shared: bool,
+    relays: bool,
+    split: bool,
+    searched: tuple[int, ...] | None,
+) -> Bound:
     """Kept for the same call by other algorithms, as sweeps ask."""
-    return lower_bound(call.collective, topology, group=call.members, shared=shared, relays=relays, split=split)
+    return lower_bound(
+        call.collective,
+        topology,
+        group=call.members,
+        shared=shared,
+        relays=relays,
+        split=split,
+        searched=searched,
+    )
 
 
 def _run(
@@ -320,6 +355,9 @@ def _job_alone(group: tuple[int, ...], num_ranks: int, topology: Topology) -> Jo
 
 def engine_job(workload: Workload, topology: Topology, routing: FabricRouting) -> Job:
     """The engine's form of a workload; its calls are numbered like their plans."""
+    paths = message_paths(workload, topology, routing)
+    if workload.replicas is not None and workload.replicas.link is not None:
+        paths = paths._replace(links=workload.replicas.link[paths.links])
     return Job(
         graph=topology.graph,
         rank_offset=workload.rank_offset,
@@ -328,7 +366,7 @@ def engine_job(workload: Workload, topology: Topology, routing: FabricRouting) -
         member=workload.member,
         dependency_offset=workload.dependency_offset,
         dependency=workload.dependency,
-        message_paths=message_paths(workload, topology, routing),
+        message_paths=paths,
         message_bytes=workload.message_bytes,
         message_priority=workload.message_priority,
         message_stream=_streams(workload),
@@ -337,7 +375,7 @@ def engine_job(workload: Workload, topology: Topology, routing: FabricRouting) -
         access_latency_ps=workload.access_latency_ps,
         plan_of=workload.call_of,
         priority_of=workload.call_priority,
-        plan_members=np.array([len(call.group) for call in workload.calls], np.int32),
+        plan_members=workload.plan_members,
     )
 
 

@@ -135,7 +135,8 @@ class LibraryCalls:
     def num_messages(self, workload: Workload, kinds: Iterable[str]) -> int:
         """About how many messages all collectives of these kinds make chunk by chunk."""
         served = {*kinds}
-        times = np.bincount(workload.call_of, minlength=len(workload.calls)).tolist()
+        times = np.bincount(workload.call_of, minlength=len(workload.calls))
+        times = (times if workload.replicas is None else times * workload.replicas.copies).tolist()
         return sum(
             count * self._groups.num_messages(call.group, call.collective)
             for call, count in zip(workload.calls, times, strict=True)

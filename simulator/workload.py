@@ -13,9 +13,10 @@ from hocket.base.collectives import BARRIER
 from hocket.base.errors import SimulationError
 from hocket.chakra.steps import NO_STEP
 from hocket.schedule import Collective, Conditions, Kind
+from hocket.simulator.link_classes import LinkClasses
 from hocket.topology import Crossing
 
-__all__ = ["CollectiveCall", "NodeKind", "Workload", "single_call"]
+__all__ = ["CannotFold", "CollectiveCall", "NodeKind", "Replicas", "Workload", "single_call"]
 
 _LONGEST_PS = 2**61  # as the engine has it
 
@@ -82,6 +83,45 @@ class CollectiveCall:
         return np.array(self.group, np.int32)
 
 
+class CannotFold(Exception):
+    """No rank can stand for others in what is simulated: the whole job must be."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replicas:
+    """The ranks of a job in whose workload row k is rank `rank[k]` (int64) for the `counts[k]` (int64) ranks that do
+    alike: all r with `row_of[r]` (int64) = k. `links` holds which links the job's messages take; link l does what
+    `link[l]` (int32) does, once it is known what collectives take (None: not yet).
+
+    Of call i: `members[i]` (int64, a place in its group each) is which of the workload's members stands for who has
+    that place, `groups[i]` are the groups for which it stands, and `shapes[i]` one of each way in which these lie on
+    machines.
+    """
+
+    rank: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    row_of: NDArray[np.int64]
+    links: LinkClasses
+    members: tuple[NDArray[np.int64], ...]
+    groups: tuple[tuple[tuple[int, ...], ...], ...]
+    shapes: tuple[tuple[tuple[int, ...], ...], ...]
+    link: NDArray[np.int32] | None = None
+
+    @property
+    def copies(self) -> NDArray[np.int64]:
+        """For how many groups each call stands (int64)."""
+        return np.array([len(groups) for groups in self.groups], np.int64)
+
+    def of_calls(self, numbers: list[int]) -> "Replicas":
+        """With these calls alone."""
+        return replace(
+            self,
+            members=tuple(self.members[number] for number in numbers),
+            groups=tuple(self.groups[number] for number in numbers),
+            shapes=tuple(self.shapes[number] for number in numbers),
+        )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Workload:
     """Columns over all nodes, rank after rank: those of rank r are `rank_offset[r]:rank_offset[r+1]`.
@@ -96,6 +136,7 @@ class Workload:
     and `message_priority` (int32): the higher, the sooner served. Access a waits its turn at memory `access_memory[a]`
     (int32; those of ranks come first), has it for `access_service_ps[a]`, and is done `access_latency_ps[a]` later
     (int64). Rank r sits on rank `placement[r]` of the topology (None: r); calls and messages name the workload's ranks.
+    With `replicas` it is one rank of each kind of a job, whose calls and messages name ranks of the whole job.
     """
 
     rank_offset: NDArray[np.int64]
@@ -126,13 +167,36 @@ class Workload:
     crossings: tuple[Crossing, ...] = ()
     notes: tuple[str, ...] = ()
     placement: tuple[int, ...] | None = None
+    replicas: Replicas | None = None
 
     def __repr__(self) -> str:
         return f"<Workload of {self.num_ranks} ranks: {len(self.kind)} nodes, {len(self.call_of)} collectives>"
 
     @property
     def num_ranks(self) -> int:
+        """Those whose nodes it has."""
         return len(self.rank_offset) - 1
+
+    @property
+    def job_ranks(self) -> int:
+        """Those of the whole job."""
+        return self.num_ranks if self.replicas is None else int(self.replicas.counts.sum())
+
+    @property
+    def rank_counts(self) -> NDArray[np.int64]:
+        """For how many ranks of the job each of them stands (int64)."""
+        return np.ones(self.num_ranks, np.int64) if self.replicas is None else self.replicas.counts
+
+    def rows_of(self, ranks: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Which of its ranks stand for these of the job."""
+        return ranks if self.replicas is None else self.replicas.row_of[ranks]
+
+    @property
+    def plan_members(self) -> NDArray[np.int32]:
+        """How many of its ranks take part in each call (int32)."""
+        if self.replicas is None:
+            return np.array([len(call.group) for call in self.calls], np.int32)
+        return np.array([int(members.max()) + 1 for members in self.replicas.members], np.int32)
 
     def is_one_call_of(self, ranks: int) -> bool:
         """Whether it is nothing but one collective of ranks 0..ranks-1, in order, starting together."""

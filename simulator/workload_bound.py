@@ -34,10 +34,12 @@ class WorkloadBound:
         `bounds` are those of the workload's calls; `relays`: ranks outside a group take part in its collective."""
         calls = workload.calls
         members = [member_bounds(call.collective, topology, call.members) for call in calls]
+        if workload.replicas is not None:
+            members = [each.folded(of) for each, of in zip(members, workload.replicas.members, strict=True)]
         start, finish = critical_path(
             job,
             topology.graph,
-            bound_offset=np.cumsum([0, *(len(call.group) for call in calls)], dtype=np.int64),
+            bound_offset=np.append(0, np.cumsum(workload.plan_members)).astype(np.int64),
             own_ps=np.concatenate([np.zeros(0, np.int64), *(bound.own_ps for bound in members)]),
             hear_ps=np.concatenate([np.zeros(0, np.int64), *(bound.hear_ps for bound in members)]),
             source=np.concatenate([np.zeros(0, np.int32), *(bound.source for bound in members)]),

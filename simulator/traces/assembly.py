@@ -3,25 +3,27 @@
 import numpy as np
 
 from hocket.chakra import NodeType, TraceSet
+from hocket.simulator.fold import Fold
 from hocket.simulator.traces.collectives import match_collectives
 from hocket.simulator.traces.durations import Hardware, computations, memory_accesses
 from hocket.simulator.traces.messages import match_messages
 from hocket.simulator.traces.nodes import Nodes
-from hocket.simulator.workload import NodeKind, Workload
+from hocket.simulator.traces.replicas import folded_members, replicas_of
+from hocket.simulator.workload import CannotFold, NodeKind, Workload
 
 __all__ = ["workload_of"]
 
 
-def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware) -> Workload:
-    """The job's workload, ranks and nodes in ascending id; collectives are cut into `chunks_per_rank`, and `hardware`
-    prices what has no recorded duration.
+def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware, fold: Fold | None = None) -> Workload:
+    """The job's workload, or with `fold` that of the ranks that stand for others, ranks and nodes in ascending id.
+    Collectives are cut into `chunks_per_rank`, and `hardware` prices what has no recorded duration.
 
     The k-th collective of a process group on one member is the k-th on all, and the k-th message with a source,
     destination and tag is the k-th receive of these; the order is that of the node ids. Raises TraceError, naming file
     and node, for duplicate ids, dependencies on absent nodes, missing attributes, unknown groups, nodes without a type
-    or that nothing prices, and ranks that disagree.
+    or that nothing prices, and ranks that disagree; and CannotFold where parts of what is folded have unlike sizes.
     """
-    nodes = Nodes(traces)
+    nodes = Nodes(traces, fold)
     dependency_offset, dependency = nodes.dependencies()
     nodes.require(
         nodes.type != NodeType.INVALID,
@@ -29,6 +31,8 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware) -> W
         lambda _: "has no type (INVALID_NODE); every node needs one",
     )
     computed, accesses = computations(nodes, hardware), memory_accesses(nodes, hardware)
+    if fold is not None and len(accesses.rows):
+        raise CannotFold("memories, which ranks may share")
     collectives, messages = match_collectives(nodes, chunks_per_rank), match_messages(nodes)
 
     kind = np.full(len(nodes), NodeKind.NOTHING, np.uint8)
@@ -40,7 +44,7 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware) -> W
     operand[accesses.rows] = np.arange(len(accesses.rows))
     kind[collectives.rows] = NodeKind.COLLECTIVE
     operand[collectives.rows] = collectives.instance
-    member[collectives.rows] = collectives.member
+    member[collectives.rows] = folded_members(nodes, collectives)
     kind[messages.rows] = np.where(messages.sends, NodeKind.SEND, NodeKind.RECEIVE)
     operand[messages.rows] = messages.number
     strings: dict[str, int] = {}
@@ -71,4 +75,5 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware) -> W
         access_service_ps=accesses.service_ps,
         access_latency_ps=accesses.latency_ps,
         notes=(*computed.notes, *collectives.notes, *messages.notes),
+        replicas=replicas_of(nodes, collectives),
     )

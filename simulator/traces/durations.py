@@ -69,12 +69,12 @@ def computations(nodes: Nodes, hardware: Hardware) -> Computations:
     recorded = duration > 0
     accelerator = hardware.pricing
     if accelerator is None:
-        if free := int((is_work & ~recorded).sum()):
+        if free := nodes.count(rows[is_work & ~recorded]):
             note = f"{free} computations have operations or bytes but no duration and take no time"
             return Computations(rows, duration, (f"{note}; name an accelerator, such as --accelerator h100",))
         return Computations(rows, duration, ())
     origins, number_of = origins_of(nodes.traces.traces)
-    origin = number_of[nodes.rank[rows]]
+    origin = number_of[nodes.trace[rows]]
     priced = np.zeros(len(rows), np.bool_)
     for number, of in enumerate(origins):
         here = is_work & (origin == number)
@@ -89,9 +89,8 @@ def computations(nodes: Nodes, hardware: Hardware) -> Computations:
         priced |= plain | scaled
     timed = on_gpu & recorded & ~priced
     found = [origins[number] for number in np.unique(origin[timed]).tolist()]
-    return Computations(
-        rows, duration, tuple(_notes(hardware, accelerator, found, int(timed.sum()), bool(priced.any())))
-    )
+    kept = nodes.count(rows[timed])
+    return Computations(rows, duration, tuple(_notes(hardware, accelerator, found, kept, bool(priced.any()))))
 
 
 def _notes(

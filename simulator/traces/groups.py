@@ -28,7 +28,7 @@ class Groups:
         self.members: list[tuple[int, ...]] = []
         for name, at in zip(self.names, first.tolist(), strict=True):
             self.members.append(_members(nodes, name, int(rows[at])))
-        self._num_ranks = traces.num_ranks
+        self._num_ranks = nodes.num_ranks
         keys = [number * self._num_ranks + np.array(ranks) for number, ranks in enumerate(self.members)]
         flat = np.concatenate([np.zeros(0, np.int64), *keys])
         positions = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(ranks)) for ranks in self.members)])
@@ -57,15 +57,15 @@ class Groups:
 def _members(nodes: Nodes, name: str, row: int) -> tuple[int, ...]:
     """World ranks of a group; `row` is a node that names it."""
     try:
-        ranks = nodes.traces.members(name)
+        ranks = nodes.members(name)
     except KeyError:
         raise TraceError(
             f"{nodes.describe(row)}: process group {name!r} is unknown; expected it in comm_groups.json beside the"
             " traces"
         ) from None
-    if max(ranks) >= nodes.traces.num_ranks:
+    if max(ranks) >= nodes.num_ranks:
         raise TraceError(
             f"{nodes.describe(row)}: process group {name!r} has rank {max(ranks)}, but there are traces of"
-            f" {nodes.traces.num_ranks} ranks only"
+            f" {nodes.num_ranks} ranks only"
         )
     return ranks

@@ -44,10 +44,39 @@ class Joins:
         most = _MOST_BYTES // np.array([len(ranks) for ranks in self.groups.members], np.int64)[self.groups.of]
         nodes.require(self.size <= most, rows, lambda at: f"comm_size {self.size[at]} is too large for any network")
         self.root = self._roots(nodes)
-        self._number = occurrence(self.groups.of * nodes.traces.num_ranks + nodes.rank[rows])
-        self.instance, self.first = number_equal(self.groups.of, self._number)
+        self._number = occurrence(self.groups.of * nodes.num_ranks + nodes.rank[rows])
+        self.instance, self.first = number_equal(self._alike(nodes), self._number)
+        self._order_by_leader(nodes)
         self.leader = self.first[self.instance]
         self._require_agreement(nodes)
+
+    def _order_by_leader(self, nodes: Nodes) -> None:
+        """Numbers collectives in the order in which their groups' first ranks come to them, of ranks alike the lowest
+        first: what goes first where several are sent at one instant. All groups that do alike have it so."""
+        row = nodes.row_in_trace[self.rows]
+        leads = np.flatnonzero(self._leads(nodes))
+        key = np.full((2, len(self.first)), np.iinfo(np.int64).max)
+        key[:, self.instance[leads]] = row[leads], nodes.rank[self.rows[leads]]
+        order = np.lexsort(key[::-1])
+        number = np.empty_like(order)
+        number[order] = np.arange(len(order))
+        self.instance, self.first = number[self.instance], self.first[order]
+
+    def _leads(self, nodes: Nodes) -> NDArray[np.bool_]:
+        """Which joins are of the first of its group, or of who stands for it."""
+        if nodes.fold is None:
+            return np.equal(self.position, 0)
+        leader = np.array([ranks[0] for ranks in self.groups.members], np.int64)[self.groups.of]
+        led: NDArray[np.bool_] = nodes.fold.row_of[leader] == nodes.trace[self.rows]
+        return led
+
+    def _alike(self, nodes: Nodes) -> NDArray[np.int64]:
+        """The group of each join; where others stand for it, one of these."""
+        if nodes.fold is None:
+            return self.groups.of
+        leaders: dict[str, int] = {}
+        numbers = [leaders.setdefault(nodes.fold.group_of.get(name, name), len(leaders)) for name in self.groups.names]
+        return np.array(numbers, np.int64)[self.groups.of]
 
     def is_one_of(self, *kinds: str) -> NDArray[np.bool_]:
         """Which joins are of these kinds."""

@@ -35,7 +35,7 @@ def match_messages(nodes: Nodes) -> MessageNodes:
     """
     rows = np.flatnonzero((nodes.type == NodeType.COMM_SEND) | (nodes.type == NodeType.COMM_RECV))
     sends = nodes.type[rows] == NodeType.COMM_SEND
-    rank, num_ranks = nodes.rank[rows], nodes.traces.num_ranks
+    rank, num_ranks = nodes.rank[rows], nodes.num_ranks
     src, dst, tag = (nodes.column(name)[rows] for name in ("comm_src", "comm_dst", "comm_tag"))
     own, other = np.where(sends, src, dst), np.where(sends, dst, src)
     own_end, other_end = ("comm_dst", "comm_src"), ("comm_src", "comm_dst")  # of receives, of sends
@@ -53,9 +53,9 @@ def match_messages(nodes: Nodes) -> MessageNodes:
     src, dst = np.where(sends, rank, other), np.where(sends, other, rank)
     size = nodes.required(rows, "comm_bytes", "comm_size")
 
-    channel, _ = number_equal(src, dst, tag)
+    channel, _ = number_equal(*_ends(nodes, rows, sends, src, dst), tag)
     place = occurrence(2 * channel + sends)
-    number, first = number_equal(channel, place)
+    number, first = _by_sender(*number_equal(channel, place), sends, nodes.row_in_trace[rows], rank)
     leader = first[number]
     nodes.require(
         size == size[leader],
@@ -79,3 +79,32 @@ def match_messages(nodes: Nodes) -> MessageNodes:
         priority=highest_priority(nodes, rows[sends], number[sends], len(first)),
         notes=(f"{unreceived} messages are sent but never received",) if unreceived else (),
     )
+
+
+def _by_sender(
+    number: NDArray[np.int64],
+    first: NDArray[np.int64],
+    sends: NDArray[np.bool_],
+    row: NDArray[np.int64],
+    rank: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Messages numbered in the order in which senders come to them, of ranks alike the lowest first: what goes first
+    where several are sent at one instant. All ranks that do alike have it so."""
+    key = np.full((2, len(first)), np.iinfo(np.int64).max)
+    key[:, number[sends]] = row[sends], rank[sends]
+    order = np.lexsort(key[::-1])
+    renumbered = np.empty_like(order)
+    renumbered[order] = np.arange(len(order))
+    return renumbered[number], first[order]
+
+
+def _ends(
+    nodes: Nodes, rows: NDArray[np.int64], sends: NDArray[np.bool_], src: NDArray[np.int64], dst: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """What tells the two ends of messages: ranks; where they stand for others, what kinds of ends they are."""
+    if nodes.fold is None or not len(rows):
+        return src, dst
+    row = nodes.fold.row_of[nodes.rank[rows]]
+    pairs, which = np.unique(np.stack([row, np.where(sends, dst, src)]), axis=1, return_inverse=True)
+    ends = np.array([nodes.fold.ends[own, peer] for own, peer in pairs.T.tolist()], np.int64)[which.reshape(-1)]
+    return np.where(sends, ends[:, 0], ends[:, 1]), np.where(sends, ends[:, 1], ends[:, 0])

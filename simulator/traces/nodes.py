@@ -1,6 +1,7 @@
 """The nodes of all ranks as columns: rank after rank, in ascending id."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,18 +12,26 @@ from hocket.base.errors import TraceError
 from hocket.chakra import TraceSet
 from hocket.chakra.finding import source_of
 from hocket.chakra.steps import step_of_nodes
+from hocket.chakra.trace import members_of
+from hocket.simulator.fold import Fold
 
 __all__ = ["Nodes"]
 
 
 class Nodes:
-    """A row a node of the job; `rank_offset` int64 says where each rank's begin.
+    """A row a node of the job, or of the ranks that stand for others in its `fold`; `rank_offset` int64 says where each
+    rank's begin. `num_ranks` are those of the whole job.
 
     Raises TraceError, naming the file, where two nodes of a rank have one id.
     """
 
-    def __init__(self, traces: TraceSet) -> None:
-        self.traces = traces
+    def __init__(self, traces: TraceSet, fold: Fold | None = None) -> None:
+        self.fold, self.num_ranks = fold, traces.num_ranks
+        if fold is not None:
+            ranks = fold.rank.tolist()
+            paths = tuple(traces.paths[rank] for rank in ranks) if traces.paths else ()
+            traces = TraceSet([traces.traces[rank] for rank in ranks], traces.groups, paths)
+        self.traces = replace(traces, traces=tuple(traces.traces))
         self.orders = [np.argsort(trace.id, kind="stable") for trace in traces.traces]
         self.rank_offset = np.cumsum([0, *map(len, traces.traces)], dtype=np.int64)
         self.id = self.column("id")
@@ -49,7 +58,25 @@ class Nodes:
     @cached_property
     def rank(self) -> NDArray[np.int64]:
         """Rank of each node (int64)."""
+        return self.trace if self.fold is None else self.fold.rank[self.trace]
+
+    @cached_property
+    def trace(self) -> NDArray[np.int64]:
+        """Which of the traces each node is of (int64): its rank, unless that stands for others."""
         return np.repeat(np.arange(self.traces.num_ranks), np.diff(self.rank_offset))
+
+    @property
+    def row_in_trace(self) -> NDArray[np.int64]:
+        """How many nodes of its rank come before each (int64)."""
+        return np.arange(len(self)) - self.rank_offset[self.trace]
+
+    def count(self, rows: NDArray[np.int64]) -> int:
+        """How many nodes of the whole job these are."""
+        return len(rows) if self.fold is None else int(self.fold.counts[self.trace[rows]].sum())
+
+    def members(self, group: str) -> tuple[int, ...]:
+        """World ranks of a process group of the job. Raises KeyError when it is unknown."""
+        return members_of(group, self.traces.groups, self.num_ranks)
 
     def text_column(self, name: str, strings: dict[str, int]) -> NDArray[np.int32]:
         """A column that indexes each trace's strings, as indices into `strings`, which grows; -1 stays."""
