@@ -31,6 +31,9 @@ from hocket.topology.routing_tables import one_path_notes
 
 __all__ = ["Candidates", "engine_job", "run_engine", "simulate"]
 
+_MOST_LINKS_SEARCHED = 10_000_000  # for distances in all calls of a job from a member: a second
+_SEARCHED = 4  # members of a call in larger jobs
+
 Candidates = Callable[[CollectiveCall], Iterable[CollectivePlan | SpelledOut]]
 
 
@@ -140,11 +143,14 @@ def _bounds(
     fidelity: Fidelity,
     replicas: Replicas | None,
 ) -> list[Bound]:
-    """That of each call. With replicas, members that do alike are equally far from the others."""
+    """That of each call. With replicas, members that do alike are equally far from the others; of large jobs the
+    distances of some members count, as those of all would take longer than the simulation."""
     relays, splits = _relays(calls, followed), _splits(calls, followed, topology, routing)
     searched: Sequence[tuple[int, ...] | None] = [None] * len(calls)
     if replicas is not None:
         searched = [tuple(np.unique(of, return_index=True)[1].tolist()) for of in replicas.members]
+    elif len(calls) * topology.num_links > _MOST_LINKS_SEARCHED:
+        searched = [tuple(range(0, len(call.group), -(-len(call.group) // _SEARCHED))) for call in calls]
     return [
         _bound(call, topology, fidelity.shares_links, helped, split, members)
         for call, helped, split, members in zip(_bounded(calls, followed), relays, splits, searched, strict=True)

@@ -32,6 +32,7 @@ class Nodes:
             paths = tuple(traces.paths[rank] for rank in ranks) if traces.paths else ()
             traces = TraceSet([traces.traces[rank] for rank in ranks], traces.groups, paths)
         self.traces = replace(traces, traces=tuple(traces.traces))
+        self._used_by: dict[int, tuple[NDArray[np.int32], list[int], NDArray[np.int32]]] = {}
         self.orders = [np.argsort(trace.id, kind="stable") for trace in traces.traces]
         self.rank_offset = np.cumsum([0, *map(len, traces.traces)], dtype=np.int64)
         self.id = self.column("id")
@@ -81,10 +82,27 @@ class Nodes:
     def text_column(self, name: str, strings: dict[str, int]) -> NDArray[np.int32]:
         """A column that indexes each trace's strings, as indices into `strings`, which grows; -1 stays."""
         columns = []
+        known: dict[tuple[str, ...], NDArray[np.int32]] = {}  # ranks that do alike say the same
         for trace, order in zip(self.traces.traces, self.orders, strict=True):
-            own = [strings.setdefault(text, len(strings)) for text in trace.strings]
-            columns.append(np.array([*own, -1], np.int32)[getattr(trace, name)[order]])
+            column = getattr(trace, name)[order]
+            used, place = self._used(getattr(trace, name))
+            texts = tuple(map(trace.strings.__getitem__, used))
+            if (own := known.get(texts)) is None:
+                own = known[texts] = np.array(
+                    [*(strings.setdefault(text, len(strings)) for text in texts), -1], np.int32
+                )
+            columns.append(own[place[column]])
         return np.concatenate(columns)
+
+    def _used(self, column: NDArray[np.int32]) -> tuple[list[int], NDArray[np.int32]]:
+        """The strings that a column of a trace names, and where each of its strings is among them (the last: none)."""
+        known = self._used_by.get(id(column))
+        if known is None or known[0] is not column:
+            used = np.unique(column[column >= 0])
+            place = np.full(int(used.max(initial=-1)) + 2, len(used), np.int32)
+            place[used] = np.arange(len(used))
+            known = self._used_by[id(column)] = column, used.tolist(), place
+        return known[1:]
 
     def steps(self) -> NDArray[np.int64]:
         """Step of each node (int64, NO_STEP: none). Raises TraceError as `step_of_nodes`."""
