@@ -88,7 +88,7 @@ class Prediction:
     below. `routing` is None where schedules name all routes. `occupancy` and `link_use` are there when they were asked
     for. `events` counts message-hops and computations. `folded` is how many ranks each rank that was simulated stands
     for: 1, unless all ranks do alike. `assumed` says, in sentences, what the prediction takes for granted of the
-    machine and its software.
+    machine and its software. `message_launch_ps` is how long each message took to begin (int64; None: no time).
     """
 
     model: str
@@ -115,6 +115,7 @@ class Prediction:
     folded: int
     notes: tuple[str, ...]
     assumed: tuple[str, ...] = ()
+    message_launch_ps: NDArray[np.int64] | None = None
 
     def headline(self) -> str:
         """The prediction in one short line."""

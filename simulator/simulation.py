@@ -117,6 +117,7 @@ def simulate(
         events=outcome.events,
         folded=outcome.folded,
         notes=(*topology.notes, *workload.notes, *_notes(placed, followed or [], topology, fidelity)),
+        message_launch_ps=message_launch_ps,
     )
 
 
