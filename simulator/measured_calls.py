@@ -9,7 +9,7 @@ from hocket.base.enums import StrEnum, assert_never
 from hocket.simulator.fixed_time import FixedTime
 from hocket.simulator.workload import CollectiveCall
 
-__all__ = ["FittedSteps", "MeasuredCalls", "Place"]
+__all__ = ["CallLayout", "FittedSteps", "MeasuredCalls"]
 
 
 class FittedSteps(StrEnum):
@@ -33,7 +33,7 @@ class FittedSteps(StrEnum):
 
 
 @dataclass(frozen=True)
-class Place:
+class CallLayout:
     """What calls have in common that take other links than others: their kind, and how far their members are from the
     first, in ranks of the topology (a group in a node has another layout than one across nodes)."""
 
@@ -41,7 +41,7 @@ class Place:
     layout: tuple[int, ...]
 
     @classmethod
-    def of(cls, call: CollectiveCall) -> "Place":
+    def of(cls, call: CollectiveCall) -> "CallLayout":
         """That of a call on ranks of the topology."""
         return cls(call.kind, tuple(rank - call.group[0] for rank in call.group))
 
@@ -53,12 +53,12 @@ class MeasuredCalls:
     beyond, it stays; places that were not recorded take what was predicted. `predicted_ps` is what was predicted of
     each distinct call. Calls name ranks of the topology."""
 
-    curves: Mapping[Place, tuple[Sequence[int], Sequence[float]]]
+    curves: Mapping[CallLayout, tuple[Sequence[int], Sequence[float]]]
     predicted_ps: Mapping[CollectiveCall, int]
 
     def factor(self, call: CollectiveCall) -> float:
         """Recorded over predicted time of such a call."""
-        place = Place.of(call)
+        place = CallLayout.of(call)
         if place not in self.curves:
             return 1.0
         sizes, factors = self.curves[place]

@@ -1,17 +1,20 @@
 """Jobs whose recording is known to the picosecond: the times at which they run on a network."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from in_process import hocket
 
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet, write_traces
 from hocket.chakra.trace import NodeType
 from hocket.simulator import simulate_traces
 from hocket.topology import load
 
-__all__ = ["run_on", "steps_of_two"]
+__all__ = ["of_rank_0", "run_on", "steps_of_two", "validated"]
 
 
 def steps_of_two(steps: int, *, first: int = 0, told: bool = True, sizes: Sequence[int] = (2_000, 200_000)) -> TraceSet:
@@ -47,3 +50,19 @@ def run_on(topology: str, traces: TraceSet, folder: Path, *, clocks_us: Sequence
         made.append(replace(trace, start_us=start_us, duration_ns=duration))
     write_traces(folder / "traces", replace(traces, traces=tuple(made)))
     return folder / "traces"
+
+
+def of_rank_0(traces: Path, folder: Path) -> Path:
+    """The job of two ranks that is made of the traces' rank 0 alone; the path of it."""
+    (folder / "one").mkdir()
+    (folder / "one" / "trace.0.et").write_bytes((traces / "trace.0.et").read_bytes())
+    made = hocket("trace", "complete", folder / "one", "--world", 2, "-o", folder / "job")
+    assert made.returncode == 0, made.stderr
+    return folder / "job"
+
+
+def validated(traces: Path, *options: str) -> dict[str, Any]:
+    """What `hocket validate` writes as JSON."""
+    done = hocket("validate", traces, *options, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]

@@ -3,8 +3,10 @@
 from hocket.base.late_imports import late_imports
 
 with late_imports(__name__):
+    from hocket.simulator.analysis.call_errors import CollectiveErrors
     from hocket.simulator.analysis.collectives import bandwidths, collective_table, group_table, sort_table
     from hocket.simulator.analysis.columns import Columns
+    from hocket.simulator.analysis.compared_calls import ComparedCalls, calls_of
     from hocket.simulator.analysis.comparison import Change, PredictionComparison, compare
     from hocket.simulator.analysis.corrected import corrected_by
     from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
@@ -19,15 +21,7 @@ with late_imports(__name__):
     from hocket.simulator.analysis.steps import step_table
     from hocket.simulator.analysis.stored import StoredPrediction, read_prediction
     from hocket.simulator.analysis.tables import require_parquet, tables, write_csv, write_parquet, write_tables
-    from hocket.simulator.analysis.validation import (
-        CollectiveErrors,
-        ComparedCalls,
-        StepErrors,
-        Validation,
-        calls_of,
-        steps_of,
-        validation,
-    )
+    from hocket.simulator.analysis.validation import StepErrors, Validation, steps_of, validation
     from hocket.simulator.analysis.waits import Waits, caused_waits, waits
 
 __all__ = [

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.simulator.analysis.validation import ComparedCalls
+from hocket.simulator.analysis.compared_calls import ComparedCalls
 from hocket.simulator.fidelity import Fidelity
-from hocket.simulator.measured_calls import MeasuredCalls, Place
+from hocket.simulator.measured_calls import CallLayout, MeasuredCalls
 from hocket.simulator.prediction import Prediction
 from hocket.simulator.simulation import simulate
 from hocket.simulator.workload import CollectiveCall
@@ -21,13 +21,13 @@ def corrected_by(
     more: what sharing did to those that were recorded is in the factor. Messages are as they were."""
     workload = prediction.workload
     placed = workload.placed().calls
-    factors: dict[Place, dict[int, list[float]]] = {}
+    factors: dict[CallLayout, dict[int, list[float]]] = {}
     predicted: dict[CollectiveCall, list[int]] = {}
     for at, number in enumerate(workload.call_of.tolist()):
         call = placed[number]
         predicted.setdefault(call, []).append(int(calls.predicted_ps[at]))
         if known[at] and calls.recorded_ps[at] > 0 and calls.predicted_ps[at] > 0:
-            by_size = factors.setdefault(Place.of(call), {})
+            by_size = factors.setdefault(CallLayout.of(call), {})
             by_size.setdefault(call.size_bytes, []).append(float(calls.recorded_ps[at] / calls.predicted_ps[at]))
     curves = {
         place: (sorted(by_size), [float(np.median(by_size[size])) for size in sorted(by_size)])

@@ -3,29 +3,38 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from hocket.base.units import format_bytes_apart, format_time
 from hocket.report.figures import PALETTE, blank_figure
 from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
 from hocket.simulator import Prediction
-from hocket.simulator.analysis import Validation
+from hocket.simulator.analysis import CollectiveErrors, Validation
 
-__all__ = ["validation_page"]
+__all__ = ["NO_HELD_OUT_STEPS", "sizes_of", "validation_page"]
 
 _MOST_ROWS = 40
+NO_HELD_OUT_STEPS = "no step error: the traces tell no steps, and the whole job has the fitted calls in it"
+_OF_WHAT = "absolute error of a sort's median, sorts counted by their calls"
+
+
+def sizes_of(found: Sequence[CollectiveErrors]) -> list[str]:
+    """The size of each, as nccl-tests counts it, or the smallest and the largest of those taken together."""
+    texts = format_bytes_apart([size for each in found for size in (each.sort.size_bytes, each.largest_bytes)])
+    both = [[texts[size] for size in (each.sort.size_bytes, each.largest_bytes)] for each in found]
+    return [" to ".join(dict.fromkeys(pair)) for pair in both]
 
 
 def validation_page(
     prediction: Prediction, plain: Validation, fitted: tuple[Validation, Validation] | None, notes: Sequence[str]
 ) -> str:
     """The page as HTML text; `fitted` are the errors of steps that were not fitted to, before and after."""
-    cards = [("Steps", f"{plain.step_error:+.1%}", "predicted over recorded")]
+    cards = [("Steps", f"{plain.step_error:+.1%}", "predicted over recorded")] if plain.step_error is not None else []
     if plain.collectives:
-        cards.append(("Collectives, median", f"{plain.error_at(50):.1%}", "absolute error of a call"))
-        cards.append(("90th percentile", f"{plain.error_at(90):.1%}", "absolute error of a call"))
+        cards.append(("Collectives, median", f"{plain.error_at(50):.1%}", _OF_WHAT))
+        cards.append(("90th percentile", f"{plain.error_at(90):.1%}", _OF_WHAT))
     if fitted:
-        cards.append(
-            ("Steps, corrected", f"{fitted[1].step_error:+.1%}", f"from {fitted[0].step_error:+.1%}, not fitted to")
-        )
+        cards += _held_out(*fitted)
     sections = [Section("In numbers", [Cards(cards)])]
     if plain.collectives:
         blocks: list[Block] = [
@@ -39,10 +48,25 @@ def validation_page(
         sections.append(Section("Collectives", blocks))
     sections.append(Section("Steps", [_steps(plain)]))
     remarks = [*prediction.assumed, *notes, *prediction.notes]
+    if fitted and not fitted[1].steps:
+        remarks.insert(0, NO_HELD_OUT_STEPS)
     if remarks:
         sections.append(Section("Assumed, and notes", [Text(remark) for remark in remarks]))
     ranks = prediction.workload.num_ranks
     return render("Predicted against recorded", f"{ranks} ranks, as on {prediction.topology.name}", sections)
+
+
+def _held_out(before: Validation, after: Validation) -> list[tuple[str, str, str]]:
+    """What is left of the errors of the part that was not fitted to."""
+    pairs = (
+        ("Steps, corrected", before.step_error, after.step_error, "+"),
+        ("Collectives, corrected", before.error_at(50), after.error_at(50), ""),
+    )
+    return [
+        (name, f"{last:{sign}.1%}", f"from {first:{sign}.1%}, not fitted to")
+        for name, first, last, sign in pairs
+        if first is not None and last is not None
+    ]
 
 
 def _scatter(plain: Validation, fitted: tuple[Validation, Validation] | None) -> Any:
@@ -62,7 +86,7 @@ def _scatter(plain: Validation, fitted: tuple[Validation, Validation] | None) ->
             name=name,
             error_x={
                 "type": "data",
-                "array": [each.noise * each.recorded_ps / 1e6 for each in found.collectives],
+                "array": [np.nan_to_num(each.noise) * each.recorded_ps / 1e6 for each in found.collectives],
                 "thickness": 1,
                 "width": 0,
             },
@@ -83,23 +107,22 @@ def _scatter(plain: Validation, fitted: tuple[Validation, Validation] | None) ->
 
 
 def _table(found: Validation) -> Table:
-    shown = found.collectives[:_MOST_ROWS]
-    sizes = format_bytes_apart([each.sort.size_bytes for each in shown])
+    shown = found.near[:_MOST_ROWS]
     rows = [
         [
             f"{each.count}",
             each.sort.kind,
             f"{each.sort.dimension}",
             f"{each.sort.ranks}",
-            sizes[each.sort.size_bytes],
+            size,
             each.algorithm,
             format_time(each.recorded_ps),
             format_time(each.predicted_ps),
             f"{each.error:+.1%}",
-            f"{each.noise:.1%}",
+            f"{each.noise:.1%}" if each.count > 1 else "-",
             each.because,
         ]
-        for each in shown
+        for each, size in zip(shown, sizes_of(shown), strict=True)
     ]
     heads = [
         "calls",

@@ -1,4 +1,4 @@
-"""A prediction corrected by what calls recorded: factors of one change nothing, and each layout of ranks has its own."""
+"""A prediction corrected by recorded calls: factors of one change nothing, each layout of ranks has its own."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ FIDELITY = Fidelity("congestion")
 def as_predicted(prediction: Prediction) -> ComparedCalls:
     """The calls of a job that was recorded as it was predicted."""
     times = NodeTimes(prediction.node_start_ps, prediction.node_finish_ps)
-    calls = calls_of(prediction, times, True)
+    calls = calls_of(prediction, times, np.ones(prediction.workload.num_ranks, np.bool_))
     return replace(calls, recorded_ps=calls.predicted_ps.copy())
 
 
@@ -66,9 +66,7 @@ def rows_and_columns() -> TraceSet:
         for step in range(2):
             builder.begin_step(step)
             for group in (f"row.{rank // 2}", f"column.{rank % 2}"):
-                last = (
-                    builder.add_collective("sum", CollectiveType.ALL_REDUCE, 100_000, group=group, deps=last),
-                )
+                last = (builder.add_collective("sum", CollectiveType.ALL_REDUCE, 100_000, group=group, deps=last),)
         builders.append(builder)
     return TraceSet(tuple(builder.build() for builder in builders), GROUPS)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hocket.api.progress import Progress
 from hocket.api.provenance import write_page
@@ -13,45 +15,50 @@ from hocket.api.simulate import job
 from hocket.api.simulate.perform import question_of
 from hocket.api.validate.request import JobValidation
 from hocket.api.validate.result import ValidationResult
-from hocket.base.errors import RequestError
+from hocket.base.errors import RequestError, TraceError
 from hocket.base.files import write_json
+from hocket.base.units import format_time
 from hocket.chakra import TraceSet, read_traces
+from hocket.chakra.reading import rank_files
 from hocket.chakra.steps import NO_STEP
 from hocket.report.validation_page import validation_page
 from hocket.simulator import Fidelity, Model, Prediction
 from hocket.simulator.analysis import ComparedCalls, Validation, calls_of, corrected_by, steps_of, validation
+from hocket.simulator.clocks import ClockCheck, clock_check
 from hocket.simulator.measured_calls import FittedSteps
-from hocket.simulator.recorded_times import NodeTimes, recorded_times
+from hocket.simulator.recorded_times import NodeTimes, recorded_times, times_fault
 
 __all__ = ["perform"]
+
+_MOST_APART = 0.5  # of the collectives, from which on there are no two ways about clocks
+_SOME_APART = 0.02
 
 
 def perform(request: JobValidation, progress: Progress) -> ValidationResult:
     """Simulates the job and says how far each sort of its collectives, and its steps, are from what was recorded.
 
-    Raises RequestError where the traces recorded no times, or hold too few steps to fit to some of them, and what
-    `simulate` of traces raises.
+    Raises RequestError for options that make no sense together, and where the traces hold too little to fit to a part
+    of it; TraceError where the traces recorded no times, or times of several clocks; and what `simulate` of traces
+    raises.
     """
     asked = request.simulated
     if asked.fidelity.model == Model.BOUND:
         raise RequestError("--model bound predicts no times: drop it")
     traces = read_traces(asked.traces, asked.job.groups)
+    was_recorded = _were_recorded(traces)
     question = question_of(asked.simulation(), progress)
     prediction = job.of(question, traces).on(asked.topology)
-    recorded = recorded_times(traces, prediction.workload)
-    if recorded is None:
-        raise RequestError(
-            f"{asked.traces}: no communication has a recorded duration, so there is nothing to hold against: record the"
-            " job with hocket collect, or import a profile of it"
-        )
-    calls = calls_of(prediction, recorded, not _filled(traces))
-    plain = validation(calls, steps_of(prediction, recorded))
+    times = _times(asked.traces, traces, prediction)
+    clocks = clock_check(prediction.workload, times, was_recorded)
+    _require_one_clock(asked.traces, clocks)
+    calls = calls_of(prediction, times, was_recorded)
+    plain = validation(calls, steps_of(prediction, times))
     result = ValidationResult(
         request=request,
         prediction=prediction,
         plain=plain,
-        fitted=_fitted(request.fit, prediction, recorded, calls, question.fidelity) if request.fit else None,
-        notes=tuple(_notes(traces, calls)),
+        fitted=_fitted(request.fit, prediction, times, was_recorded, question.fidelity) if request.fit else None,
+        notes=tuple(_notes(was_recorded, calls, clocks, request.fit)),
     )
     if request.json:
         write_json(request.json, result.as_json())
@@ -60,40 +67,84 @@ def perform(request: JobValidation, progress: Progress) -> ValidationResult:
     return result
 
 
+def _were_recorded(traces: TraceSet) -> NDArray[np.bool_]:
+    """Of each rank, whether it was recorded, not made of another (`hocket trace complete`)."""
+    return np.array(["completed_from" not in trace.metadata for trace in traces.traces])
+
+
+def _times(path: str, traces: TraceSet, prediction: Prediction) -> NodeTimes:
+    times = recorded_times(traces, prediction.workload)
+    if times is None:
+        fault = times_fault(traces, prediction.workload)
+        assert fault is not None
+        place = path if fault.rank is None else rank_files(Path(path))[fault.rank]
+        raise TraceError(f"{place}: {fault.because}")
+    return times
+
+
+def _require_one_clock(path: str, clocks: ClockCheck) -> None:
+    if clocks.share > _MOST_APART:
+        raise TraceError(
+            f"{path}: the ranks' times are of several clocks: {_apart(clocks)}, rank {clocks.ahead} most often"
+            f" {format_time(clocks.gap_ps)} after rank {clocks.behind} was done. Record with hocket collect, which"
+            " brings clocks together, set the hosts' clocks by PTP before profiling, or make the job of one rank's"
+            " trace with hocket trace complete"
+        )
+
+
+def _apart(clocks: ClockCheck) -> str:
+    return (
+        f"in {clocks.apart} of {clocks.checked} collectives that nobody leaves before all have entered, a rank entered"
+        " after another had left"
+    )
+
+
 def _fitted(
-    fit: str, prediction: Prediction, recorded: NodeTimes, calls: ComparedCalls, fidelity: Fidelity
+    fit: str, prediction: Prediction, times: NodeTimes, was_recorded: NDArray[np.bool_], fidelity: Fidelity
 ) -> tuple[Validation, Validation]:
-    """Of the steps that are not fitted to: the errors as predicted, and as corrected by the others."""
-    steps = np.unique(calls.step[calls.step != NO_STEP]).tolist()
+    """Of the steps that are not fitted to: the errors as predicted, and as corrected by the others. Where no steps are
+    told there are none: the job is one, and in it are calls that were fitted to."""
+    calls = calls_of(prediction, times, was_recorded)
+    seen = calls.seen_by_all
+    if not seen.any():
+        raise RequestError(
+            f"--fit {fit}: no collective was recorded on all of its ranks (the others are filled in by hocket trace"
+            " complete), so its recorded time is the wait for ranks that nobody saw as well: record every rank, or drop"
+            " --fit"
+        )
+    steps = np.unique(calls.step[seen & (calls.step != NO_STEP)]).tolist()
     known = FittedSteps(fit).of(steps)
     if not known or len(known) == len(steps):
         raise RequestError(
             f"--fit {fit}: the traces hold {len(steps)} steps with collectives (or calls of a sort, where no steps are"
             " told), and it takes 2 at least, some to fit to and some to predict"
         )
-    others = ~np.isin(calls.step, known)
-    corrected = corrected_by(calls, ~others, prediction, fidelity)
-    apart = calls_of(corrected, recorded, calls.seen_by_all)
+    fitted = np.isin(calls.step, known)
+    corrected = corrected_by(calls, fitted & seen, prediction, fidelity)
+    apart = calls_of(corrected, times, was_recorded)
     # Sorts are told by what ran: the algorithm is that which was predicted first.
     apart = replace(apart, algorithm=calls.algorithm)
 
     def held_out(of: Prediction, their: ComparedCalls) -> Validation:
-        return validation(their, [step for step in steps_of(of, recorded) if step.step not in known], others)
+        steps = [step for step in steps_of(of, times) if step.step not in known] if calls.steps_told else []
+        return validation(their, steps, ~fitted & seen)
 
     return held_out(prediction, calls), held_out(corrected, apart)
 
 
-def _filled(traces: TraceSet) -> int:
-    """How many ranks were made of others (`hocket trace complete`)."""
-    return sum("completed_from" in trace.metadata for trace in traces.traces)
-
-
-def _notes(traces: TraceSet, calls: ComparedCalls) -> Iterator[str]:
-    if filled := _filled(traces):
+def _notes(was_recorded: NDArray[np.bool_], calls: ComparedCalls, clocks: ClockCheck, fit: str | None) -> Iterator[str]:
+    if not was_recorded.all():
         yield (
-            f"{traces.num_ranks - filled} of {traces.num_ranks} ranks were recorded, the others are filled in from"
-            " them: what was recorded of a collective includes the wait for ranks that nobody saw"
+            f"{was_recorded.sum()} of {len(was_recorded)} ranks were recorded, the others are filled in from them: what"
+            " was recorded of a collective includes the wait for ranks that nobody saw"
         )
+    if fit and not calls.seen_by_all.all():
+        yield (
+            f"--fit leaves out the {(~calls.seen_by_all).sum()} of {len(calls.seen_by_all)} collectives that were not"
+            " recorded on all of their ranks"
+        )
+    if clocks.share > _SOME_APART:
+        yield f"{_apart(clocks)}: the ranks' clocks differ, and times of collectives by as much"
     unknown = int((calls.recorded_ps < 0).sum())
     if unknown:
         yield f"{unknown} of {len(calls.recorded_ps)} collectives have no recorded duration on every rank: not compared"

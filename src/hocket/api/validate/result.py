@@ -11,8 +11,9 @@ from hocket.api.result import Result
 from hocket.api.validate.request import JobValidation
 from hocket.base.text import printable_lines
 from hocket.base.text_table import text_table
-from hocket.base.units import format_bytes_apart, format_time
+from hocket.base.units import format_time
 from hocket.chakra.steps import NO_STEP
+from hocket.report.validation_page import NO_HELD_OUT_STEPS, sizes_of
 from hocket.simulator import Prediction
 from hocket.simulator.analysis import Columns, StepErrors, Validation
 
@@ -39,7 +40,7 @@ class ValidationResult(Result):
         self.notes = tuple(notes)
 
     def headline(self) -> str:
-        return f"steps predicted {self.plain.step_error:+.1%} of what was recorded; {_spread(self.plain)}"
+        return f"steps predicted {_share(self.plain.step_error, '+')} of what was recorded; {_spread(self.plain)}"
 
     def summary(self) -> str:
         return printable_lines(self._lines())
@@ -55,8 +56,10 @@ class ValidationResult(Result):
             before, after = self.fitted
             yield ""
             yield f"steps that were not fitted to ({self.request.fit} were):"
-            yield f"  as predicted    step {before.step_error:+.1%}; {_spread(before)}"
-            yield f"  as corrected    step {after.step_error:+.1%}; {_spread(after)}; noise {_noise(after):.1%}"
+            yield f"  as predicted    {_held_out(before)}"
+            yield f"  as corrected    {_held_out(after)}; noise {_share(after.noise)}"
+            if not after.steps:
+                yield f"  {NO_HELD_OUT_STEPS}"
         yield from (f"  note: {note}" for note in (*self.notes, *self.prediction.notes))
         yield from (f"wrote {path}" for path in (self.request.json, self.request.report) if path)
 
@@ -91,11 +94,13 @@ def _form(found: Validation) -> dict[str, Any]:
         name: [dict(zip(table, row, strict=True)) for row in zip(*map(np.ndarray.tolist, table.values()), strict=True)]
         for name, table in columns.items()
     }
+    for each in rows["collectives"]:
+        each["noise"] = None if np.isnan(each["noise"]) else each["noise"]  # JSON has no NaN
     return {
         "step_error": found.step_error,
         "median_error": found.error_at(50),
         "p90_error": found.error_at(90),
-        "noise": _noise(found),
+        "noise": found.noise,
         **rows,
     }
 
@@ -125,32 +130,36 @@ def _spread(found: Validation) -> str:
     return f"collectives off by {found.error_at(50):.1%} in the median, {found.error_at(90):.1%} at the 90th percentile"
 
 
-def _noise(found: Validation) -> float:
-    """The median noise of the sorts, each counted as often as it was called."""
-    noise = np.repeat([each.noise for each in found.collectives], [each.count for each in found.collectives])
-    return float(np.median(noise)) if len(noise) else 0.0
+def _share(value: float | None, sign: str = "") -> str:
+    """A share in percent; `-` where it is not known."""
+    return "-" if value is None or np.isnan(value) else f"{value:{sign}.1%}"
+
+
+def _held_out(found: Validation) -> str:
+    return f"step {_share(found.step_error, '+')}; {_spread(found)}" if found.steps else _spread(found)
 
 
 def _collectives(found: Validation) -> Iterator[str]:
-    shown = found.collectives[:_MOST_ROWS]
-    sizes = format_bytes_apart([each.sort.size_bytes for each in shown])
+    shown = found.near[:_MOST_ROWS]
+    sizes = sizes_of(shown)
     rows = [
         (
             f"{each.count} x {each.sort.kind}",
             f"{each.sort.dimension}, {each.sort.ranks} ranks",
-            sizes[each.sort.size_bytes],
+            size,
             format_time(each.recorded_ps),
             format_time(each.predicted_ps),
             f"{each.error:+.1%}",
-            f"{each.noise:.1%}",
+            _share(each.noise),
             each.because,
         )
-        for each in shown
+        for each, size in zip(shown, sizes, strict=True)
     ]
     heads = ("collective", "group", "size", "recorded", "predicted", "error", "noise", "what explains it")
     yield from text_table(heads, rows, align="<<>>>>><")
-    if len(found.collectives) > len(shown):
-        yield f"  and {len(found.collectives) - len(shown)} more sorts; --json has them all"
+    if more := found.near[_MOST_ROWS:]:
+        calls = sum(each.count for each in more)
+        yield f"  and {len(more)} more rows of {calls} calls, each of less time in all; --json has all sorts"
 
 
 def _steps(steps: Sequence[StepErrors]) -> Iterator[str]:
@@ -166,3 +175,5 @@ def _steps(steps: Sequence[StepErrors]) -> Iterator[str]:
         for each in steps[:_MOST_ROWS]
     ]
     yield from text_table(("step", "recorded", "predicted", "error", "not computing, recorded", "predicted"), rows)
+    if len(steps) > len(rows):
+        yield f"  and {len(steps) - len(rows)} more steps; --json has them all"
