@@ -58,7 +58,7 @@ def perform(request: JobValidation, progress: Progress) -> ValidationResult:
         prediction=prediction,
         plain=plain,
         fitted=_fitted(request.fit, prediction, times, was_recorded, question.fidelity) if request.fit else None,
-        notes=tuple(_notes(was_recorded, calls, clocks, request.fit)),
+        notes=tuple(_notes(prediction, was_recorded, calls, clocks, request.fit)),
     )
     if request.json:
         write_json(request.json, result.as_json())
@@ -85,10 +85,10 @@ def _times(path: str, traces: TraceSet, prediction: Prediction) -> NodeTimes:
 def _require_one_clock(path: str, clocks: ClockCheck) -> None:
     if clocks.share > _MOST_APART:
         raise TraceError(
-            f"{path}: the ranks' times are of several clocks: {_apart(clocks)}, rank {clocks.ahead} most often"
-            f" {format_time(clocks.gap_ps)} after rank {clocks.behind} was done. Record with hocket collect, which"
-            " brings clocks together, set the hosts' clocks by PTP before profiling, or make the job of one rank's"
-            " trace with hocket trace complete"
+            f"{path}: the ranks' times are of several clocks, or from starts of their own: {_apart(clocks)}, rank"
+            f" {clocks.ahead} most often {format_time(clocks.gap_ps)} after rank {clocks.behind} was done. Record with"
+            " hocket collect, which brings clocks together, set the hosts' clocks by PTP before profiling, or make the"
+            " job of one rank's trace with hocket trace complete"
         )
 
 
@@ -132,7 +132,9 @@ def _fitted(
     return held_out(prediction, calls), held_out(corrected, apart)
 
 
-def _notes(was_recorded: NDArray[np.bool_], calls: ComparedCalls, clocks: ClockCheck, fit: str | None) -> Iterator[str]:
+def _notes(
+    prediction: Prediction, was_recorded: NDArray[np.bool_], calls: ComparedCalls, clocks: ClockCheck, fit: str | None
+) -> Iterator[str]:
     if not was_recorded.all():
         yield (
             f"{was_recorded.sum()} of {len(was_recorded)} ranks were recorded, the others are filled in from them: what"
@@ -148,3 +150,8 @@ def _notes(was_recorded: NDArray[np.bool_], calls: ComparedCalls, clocks: ClockC
     unknown = int((calls.recorded_ps < 0).sum())
     if unknown:
         yield f"{unknown} of {len(calls.recorded_ps)} collectives have no recorded duration on every rank: not compared"
+    if messages := len(prediction.workload.message_src):
+        yield (
+            f"messages ({messages}) are compared in the steps' times alone: a receive was recorded with the wait for"
+            " its send"
+        )

@@ -49,8 +49,9 @@ class ValidationResult(Result):
         yield from (f"assumed: {sentence}" for sentence in self.prediction.assumed)
         yield self.headline()
         yield ""
-        yield from _collectives(self.plain)
-        yield ""
+        if self.plain.near:
+            yield from _collectives(self.plain)
+            yield ""
         yield from _steps(self.plain.steps)
         if self.fitted:
             before, after = self.fitted
