@@ -1,11 +1,10 @@
 """How far predictions of jobs on this machine's own gloo and MPI are from what was recorded.
 
-Run: python -m hocket.bench.own_jobs [--ranks 2] [--steps 24]
+Run: python -m hocket.bench.own_jobs [--ranks 2] [--steps 40]
 
 Each job is recorded by `hocket collect` and held against its prediction by `hocket validate`: on a guessed network, and
-with the odd steps correcting the even ones, of which all figures are. Nothing of the machine is told beforehand. A job
-that tells no steps (MPI's) has its collectives' errors alone. Other load on the machine makes both noisier; the last
-column says by how much the recording itself scatters.
+with the odd steps correcting the even ones, of which all figures are. Nothing of the machine is told beforehand. Other
+load on the machine makes both noisier; the last column says by how much the recording itself scatters.
 """
 
 from pathlib import Path
@@ -46,7 +45,7 @@ def _hold(name: str, request: CollectionRequest, ranks: int) -> None:
 def main() -> None:
     parser = command_line()
     parser.add_argument("--ranks", type=int, default=2, help="processes of each job")
-    parser.add_argument("--steps", type=int, default=24, help="training steps of the gloo job")
+    parser.add_argument("--steps", type=int, default=40, help="steps of each job")
     arguments = parser.parse_args()
     ranks, steps = arguments.ranks, str(arguments.steps)
     with scratch_folder("jobs") as folder:
@@ -58,12 +57,10 @@ def main() -> None:
             ),
             ranks,
         )
-        stencil = str(_EXAMPLES / "stencil_mpi.py")
+        line = ["-n", str(ranks), "python", str(_EXAMPLES / "stencil_mpi.py"), steps]
         _hold(
             f"MPI, {ranks} ranks, stencil_mpi.py",
-            CollectionRequest.of(
-                script="mpiexec", arguments=["-n", str(ranks), "python", stencil], mpi=True, output=f"{folder}/mpi"
-            ),
+            CollectionRequest.of(script="mpiexec", arguments=line, mpi=True, output=f"{folder}/mpi"),
             ranks,
         )
 

@@ -1,12 +1,14 @@
 """Jacobi iterations on rows of a grid: neighbours exchange their edges, all ranks agree on the change. Needs mpi4py.
 
-mpiexec -n 4 python stencil_mpi.py
+mpiexec -n 4 python stencil_mpi.py [STEPS]
 """
+
+import sys
 
 import numpy as np
 from mpi4py import MPI
 
-STEPS = 10
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 10
 WIDTH = 1024
 
 world = MPI.COMM_WORLD
