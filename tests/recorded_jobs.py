@@ -14,7 +14,7 @@ from hocket.chakra.trace import NodeType
 from hocket.simulator import simulate_traces
 from hocket.topology import load
 
-__all__ = ["of_rank_0", "run_on", "steps_of_two", "validated"]
+__all__ = ["of_rank_0", "one_message", "pairs_of_four", "run_on", "steps_of_two", "validated"]
 
 
 def steps_of_two(steps: int, *, first: int = 0, told: bool = True, sizes: Sequence[int] = (2_000, 200_000)) -> TraceSet:
@@ -66,3 +66,30 @@ def validated(traces: Path, *options: str) -> dict[str, Any]:
     done = hocket("validate", traces, *options, "--json", "-")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def pairs_of_four(steps: int) -> TraceSet:
+    """The traces of four ranks that do so many steps: all_reduces of pairs and of all."""
+    builders = []
+    for rank in range(4):
+        builder = TraceBuilder()
+        last: tuple[int, ...] = ()
+        for step in range(steps):
+            builder.begin_step(step)
+            last = (builder.add_comp("forward", duration_ns=20_000, deps=last),)
+            for group, size in ((f"pair.{rank // 2}", 200_000), ("all", 300_000)):
+                last = (builder.add_collective("sum", CollectiveType.ALL_REDUCE, size, group=group, deps=last),)
+        builders.append(builder)
+    groups = {"pair.0": (0, 1), "pair.1": (2, 3), "all": (0, 1, 2, 3)}
+    return TraceSet(tuple(builder.build() for builder in builders), groups)
+
+
+def one_message() -> TraceSet:
+    """The traces of two ranks, of which the first sends something to the second."""
+    builders = []
+    for rank in range(2):
+        builder = TraceBuilder()
+        work = builder.add_comp("forward", duration_ns=50_000)
+        (builder.add_recv if rank else builder.add_send)("activations", 100_000, src=0, dst=1, deps=[work])
+        builders.append(builder)
+    return TraceSet(tuple(builder.build() for builder in builders))

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 from in_process import hocket
 from kineto_profiles import kineto, launched
-from recorded_jobs import run_on, steps_of_two, validated
+from recorded_jobs import one_message, run_on, steps_of_two, validated
 
-from hocket.chakra import TraceBuilder, TraceSet, read_traces, write_traces
+from hocket.chakra import read_traces, write_traces
 
 PAIR = "ring:2,bandwidth=1GB/s,latency=1us"
 
@@ -63,12 +63,6 @@ def test_operations_without_a_size_are_named_with_what_makes_them_communication(
 
 
 def test_messages_are_compared_in_steps_alone_and_that_is_said(tmp_path: Path) -> None:
-    builders = []
-    for rank in range(2):
-        builder = TraceBuilder()
-        work = builder.add_comp("forward", duration_ns=50_000)
-        (builder.add_recv if rank else builder.add_send)("activations", 100_000, src=0, dst=1, deps=[work])
-        builders.append(builder)
-    traces = run_on(PAIR, TraceSet(tuple(builder.build() for builder in builders)), tmp_path)
+    traces = run_on(PAIR, one_message(), tmp_path)
     text = hocket("validate", traces, "-t", PAIR).stdout
     assert "messages (1) are compared in the steps' times alone" in text and "what explains it" not in text

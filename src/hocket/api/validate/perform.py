@@ -106,18 +106,14 @@ def _fitted(
     told there are none: the job is one, and in it are calls that were fitted to."""
     calls = calls_of(prediction, times, was_recorded)
     seen = calls.seen_by_all
-    if not seen.any():
-        raise RequestError(
-            f"--fit {fit}: no collective was recorded on all of its ranks (the others are filled in by hocket trace"
-            " complete), so its recorded time is the wait for ranks that nobody saw as well: record every rank, or drop"
-            " --fit"
-        )
+    _require_seen(fit, seen)
     steps = np.unique(calls.step[seen & (calls.step != NO_STEP)]).tolist()
     known = FittedSteps(fit).of(steps)
     if not known or len(known) == len(steps):
+        what = "steps with collectives" if calls.steps_told else "turns of collectives (no steps are told)"
         raise RequestError(
-            f"--fit {fit}: the traces hold {len(steps)} steps with collectives (or calls of a sort, where no steps are"
-            " told), and it takes 2 at least, some to fit to and some to predict"
+            f"--fit {fit}: of the traces' {len(steps)} {what} it takes {len(known)}, and some have to be left on both"
+            " sides, to fit to and to predict: record more, or fit to others"
         )
     fitted = np.isin(calls.step, known)
     corrected = corrected_by(calls, fitted & seen, prediction, fidelity)
@@ -130,6 +126,18 @@ def _fitted(
         return validation(their, steps, ~fitted & seen)
 
     return held_out(prediction, calls), held_out(corrected, apart)
+
+
+def _require_seen(fit: str, seen: NDArray[np.bool_]) -> None:
+    """That some collectives (mask) were recorded on all of their ranks."""
+    if not len(seen):
+        raise RequestError(f"--fit {fit}: the job has no collectives, and messages are not corrected: drop --fit")
+    if not seen.any():
+        raise RequestError(
+            f"--fit {fit}: no collective was recorded on all of its ranks (the others are filled in by hocket trace"
+            " complete), so its recorded time is the wait for ranks that nobody saw as well: record every rank, or drop"
+            " --fit"
+        )
 
 
 def _notes(
