@@ -85,10 +85,10 @@ def _times(path: str, traces: TraceSet, prediction: Prediction) -> NodeTimes:
 def _require_one_clock(path: str, clocks: ClockCheck) -> None:
     if clocks.share > _MOST_APART:
         raise TraceError(
-            f"{path}: the ranks' times are of several clocks, or from starts of their own: {_apart(clocks)}, rank"
-            f" {clocks.ahead} most often {format_time(clocks.gap_ps)} after rank {clocks.behind} was done. Record with"
-            " hocket collect, which brings clocks together, set the hosts' clocks by PTP before profiling, or make the"
-            " job of one rank's trace with hocket trace complete"
+            f"{path}: the ranks' times do not fit together (several clocks, starts of their own, or a part of each"
+            f" operation): {_apart(clocks)}, rank {clocks.ahead} most often {format_time(clocks.gap_ps)} after rank"
+            f" {clocks.behind} was done. Record with hocket collect, which brings clocks together, set the hosts'"
+            " clocks by PTP before profiling, or make the job of one rank's trace with hocket trace complete"
         )
 
 
@@ -154,7 +154,10 @@ def _notes(
             " recorded on all of their ranks"
         )
     if clocks.share > _SOME_APART:
-        yield f"{_apart(clocks)}: the ranks' clocks differ, and times of collectives by as much"
+        yield (
+            f"{_apart(clocks)}: the ranks' clocks differ, or operations were timed in part, and times of collectives"
+            " are wrong by as much"
+        )
     unknown = int((calls.recorded_ps < 0).sum())
     if unknown:
         yield f"{unknown} of {len(calls.recorded_ps)} collectives have no recorded duration on every rank: not compared"
