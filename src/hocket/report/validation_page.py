@@ -44,9 +44,10 @@ def validation_page(
                 " prediction is what was recorded. The bar is the recording's noise, one standard deviation each way.",
             ),
             _table(plain),
+            *_left_out(plain.near, "rows"),
         ]
         sections.append(Section("Collectives", blocks))
-    sections.append(Section("Steps", [_steps(plain)]))
+    sections.append(Section("Steps", [_steps(plain), *_left_out(plain.steps, "steps")]))
     remarks = [*prediction.assumed, *notes, *prediction.notes]
     if fitted and not fitted[1].steps:
         remarks.insert(0, NO_HELD_OUT_STEPS)
@@ -137,6 +138,12 @@ def _table(found: Validation) -> Table:
         "noise",
     ]
     return Table([*heads, "what explains it"], rows)
+
+
+def _left_out(rows: Sequence[object], what: str) -> list[Text]:
+    """How many rows are not in a table; nothing where all are."""
+    more = len(rows) - _MOST_ROWS
+    return [Text(f"and {more} more {what}; hocket validate --json has all of them")] if more > 0 else []
 
 
 def _steps(found: Validation) -> Table:

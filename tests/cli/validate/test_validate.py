@@ -58,3 +58,14 @@ def test_near_sizes_of_few_calls_are_one_row_of_the_table_and_all_rows_of_the_js
     assert [line.split()[0] for line in table] == ["40", "1"]
     assert "97.66 KiB to 135.7 KiB" in table[0]
     assert "-50" in table[0] and table[0].split("%")[1].split()[-1] in {"0.0", "0.1", "0.2", "0.3", "0.4"}, table[0]
+
+
+def test_rows_and_steps_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    sizes = [100_000 + 1_000 * at for at in range(43)]
+    page = tmp_path / "page.html"
+    done = hocket("validate", run_on(PAIR, steps_of_two(5, sizes=sizes), tmp_path), "-t", PAIR, "--report", page)
+    assert "and 23 more rows of 115 calls, each of less time in all; --json has all sorts" in done.stdout
+    assert "and 3 more rows; hocket validate --json has all of them" in page.read_text()
+    done = hocket("validate", run_on(PAIR, steps_of_two(44), tmp_path), "-t", PAIR, "--report", page)
+    assert "and 24 more steps; --json has them all" in done.stdout
+    assert "and 4 more steps; hocket validate --json has all of them" in page.read_text()
