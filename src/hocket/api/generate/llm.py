@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from msgspec import structs
 
@@ -36,13 +37,21 @@ __all__ = ["GeneratedJob", "generated", "perform"]
 
 @dataclass(frozen=True, eq=False)
 class GeneratedJob:
-    """A step's traces, whose metadata hold the request; `lines` describe them; `needs_bytes` is what the fullest rank
+    """A model and a plan by which it can be trained; `lines` describe them; `needs_bytes` is what the fullest rank
     keeps."""
 
-    traces: TraceSet
+    request: LlmGeneration
+    card: ModelCard
+    plan: ParallelPlan
+    accelerator: Accelerator
     lines: tuple[str, ...]
     needs_bytes: int
-    accelerator: Accelerator
+
+    @cached_property
+    def traces(self) -> TraceSet:
+        """A step's traces, whose metadata hold the request; made when they are first asked for: what does not fit may
+        need none. Raises FormatError where the accelerator lacks the plan's precision."""
+        return _told(llm_traces(self.card, self.plan, self.accelerator), self.request, self.plan, self.accelerator)
 
     @property
     def fits(self) -> bool:
@@ -61,7 +70,7 @@ def perform(request: LlmGeneration, progress: Progress) -> WrittenTraces:
 
 
 def generated(request: LlmGeneration) -> GeneratedJob:
-    """The job that is asked for, in memory. Raises FormatError for a model that is none, RequestError and Infeasible
+    """The job that is asked for. Raises FormatError for a model that is none, RequestError and Infeasible
     for a plan that it cannot be trained by."""
     card, plan, priced = _card(request), _plan(request), pricing(request)
     accelerator = priced.accelerator.with_efficiency(
@@ -82,8 +91,7 @@ def generated(request: LlmGeneration) -> GeneratedJob:
         f"  computation: {replace(priced, accelerator=accelerator).said(plan.precision)}",
         f"  memory: about {format_bytes(memory.total)} on a rank of stage {stage}, the fullest: {parts}",
     )
-    traces = _told(llm_traces(card, plan, accelerator), request, plan, accelerator)
-    return GeneratedJob(traces, lines, memory.total, accelerator)
+    return GeneratedJob(request, card, plan, accelerator, lines, memory.total)
 
 
 def _told(traces: TraceSet, request: LlmGeneration, plan: ParallelPlan, accelerator: Accelerator) -> TraceSet:
