@@ -11,6 +11,7 @@ with late_imports(__name__):
     from hocket.simulator.analysis.corrected import corrected_by
     from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
     from hocket.simulator.analysis.job_facts import JobFacts, job_facts
+    from hocket.simulator.analysis.job_outcome import DimensionTime, JobOutcome, PartTime, SkipReason, outcome_of
     from hocket.simulator.analysis.json_form import prediction_json, write_prediction
     from hocket.simulator.analysis.knee import AlphaBeta, alpha_beta, crossovers, knee_bytes
     from hocket.simulator.analysis.links import link_table, link_use_table
@@ -20,6 +21,7 @@ with late_imports(__name__):
     from hocket.simulator.analysis.step_shares import Activity, StepPart, StepShares, step_shares
     from hocket.simulator.analysis.steps import step_table
     from hocket.simulator.analysis.stored import StoredPrediction, read_prediction
+    from hocket.simulator.analysis.swept_jobs import SweptJob, SweptJobs
     from hocket.simulator.analysis.tables import require_parquet, tables, write_csv, write_parquet, write_tables
     from hocket.simulator.analysis.validation import StepErrors, Validation, steps_of, validation
     from hocket.simulator.analysis.waits import Waits, caused_waits, waits
@@ -32,13 +34,19 @@ __all__ = [
     "Columns",
     "ComparedCalls",
     "CriticalPath",
+    "DimensionTime",
     "JobFacts",
+    "JobOutcome",
+    "PartTime",
     "PredictionComparison",
+    "SkipReason",
     "StepErrors",
     "StepPart",
     "StepShares",
     "StepSummary",
     "StoredPrediction",
+    "SweptJob",
+    "SweptJobs",
     "Validation",
     "Waits",
     "WhatIf",
@@ -56,6 +64,7 @@ __all__ = [
     "knee_bytes",
     "link_table",
     "link_use_table",
+    "outcome_of",
     "prediction_json",
     "rank_table",
     "read_prediction",

@@ -2,20 +2,35 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from hocket.api.simulate.request import Simulation
 from hocket.api.sweep.answer import Answer, answer
 from hocket.api.sweep.rows import keys_of, row_columns
-from hocket.api.sweep.store import opened
+from hocket.api.sweep.store import Record, opened
 from hocket.simulator.analysis import Columns
 
-__all__ = ["answer_rows"]
+__all__ = ["Work", "answer_rows", "answers_of"]
 
-_BATCH = 8  # rows a task of an executor
+Row = TypeVar("Row")
+Answered = TypeVar("Answered")
+
+
+@dataclass(frozen=True)
+class Work(Generic[Row, Answered]):
+    """How rows of one sort are answered: by a function of a module, which other processes know by its name; kept as
+    such records; so many at a time by a worker."""
+
+    answer: Callable[[Row], Answered]
+    record: type[Record[Row, Answered]]
+    batch: int
+
+
+_SIMULATIONS = Work(answer, Record[Simulation, Answer], batch=8)
 _DTYPES = {str(int): np.int64, str(float): np.float64, str(str): np.str_}
 
 
@@ -35,32 +50,43 @@ def answer_rows(
     simulated again: a sweep that was interrupted goes on where it stopped. `progress(done, all)` is called whenever
     some are answered. Raises FormatError when the file at `path` is none of a sweep.
     """
-    keys = keys_of(rows)
-    with opened(path) as store:
+    answers = answers_of(rows, keys_of(rows), _SIMULATIONS, executor=executor, path=path, progress=progress)
+    return _columns(rows, answers)
+
+
+def answers_of(
+    rows: Sequence[Row],
+    keys: Sequence[str],
+    work: Work[Row, Answered],
+    *,
+    executor: Executor | None = None,
+    path: Path | str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Answered]:
+    """The answers of rows, in their order, each row with the key of its content; as of `answer_rows`."""
+    with opened(work.record, path) as store:
         wanted = dict(zip(keys, rows, strict=True))
         asked = [(key, row) for key, row in wanted.items() if key not in store.answers]
         done = len(wanted) - len(asked)
         if progress:
             progress(done, len(wanted))
-        for answered in _answers(asked, executor):
+        for answered in _answers(asked, work, executor):
             store.add(answered)
             done += len(answered)
             if progress:
                 progress(done, len(wanted))
-        return _columns(rows, [store.answers[key] for key in keys])
+        return [store.answers[key] for key in keys]
 
 
-Asked = tuple[str, Simulation]
-Answered = tuple[str, Simulation, Answer]
-
-
-def _answers(asked: list[Asked], executor: Executor | None) -> Iterator[list[Answered]]:
+def _answers(
+    asked: list[tuple[str, Row]], work: Work[Row, Answered], executor: Executor | None
+) -> Iterator[list[Record[Row, Answered]]]:
     """Answered batches, as they come."""
     if executor is None:
-        yield from (_answer_batch([each]) for each in asked)
+        yield from (_answer_batch(work, [each]) for each in asked)
         return
-    batches = [asked[start : start + _BATCH] for start in range(0, len(asked), _BATCH)]
-    tasks = [executor.submit(_answer_batch, batch) for batch in batches]
+    batches = [asked[start : start + work.batch] for start in range(0, len(asked), work.batch)]
+    tasks = [executor.submit(_answer_batch, work, batch) for batch in batches]
     try:
         for task in as_completed(tasks):
             yield task.result()
@@ -69,8 +95,8 @@ def _answers(asked: list[Asked], executor: Executor | None) -> Iterator[list[Ans
             task.cancel()
 
 
-def _answer_batch(asked: list[Asked]) -> list[Answered]:
-    return [(key, row, answer(row)) for key, row in asked]
+def _answer_batch(work: Work[Row, Answered], asked: list[tuple[str, Row]]) -> list[Record[Row, Answered]]:
+    return [Record(key, row, work.answer(row)) for key, row in asked]
 
 
 def _columns(rows: Sequence[Simulation], answers: Sequence[Answer]) -> Columns:

@@ -1,17 +1,18 @@
 """The rows of a sweep: each is a request, the same as `hocket simulate` makes of its options."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from typing import Any
 
+from hocket.api.request import Request
 from hocket.api.simulate.request import Simulation
 from hocket.base.errors import RequestError
 from hocket.base.reading import content_digest
 from hocket.base.version import __version__
 
-__all__ = ["KEYS", "grid", "keys_of", "row_columns"]
+__all__ = ["KEYS", "files_of", "grid", "key_of", "keys_of", "plain_cell", "row_columns"]
 
 #: What may vary: every field of a simulation that does not name an output. `collective` is another name of `what`.
 KEYS = tuple(
@@ -60,13 +61,20 @@ def keys_of(rows: Iterable[Simulation]) -> list[str]:
     """Names each row, the files that it names as they are now, and the version of Hocket that answers it (32
     hexadecimal digits)."""
     digest = cache(content_digest)  # of many rows; for once only: the next time files may be others
-    return [_key_of(row, digest) for row in rows]
+    return [key_of(row.to_json(), files_of(row, digest)) for row in rows]
 
 
-def _key_of(row: Simulation, digest: Callable[[str], str]) -> str:
-    values = (each for value in row.set_fields().values() for each in (value if isinstance(value, tuple) else (value,)))
-    files = [digest(each) for each in values if isinstance(each, str)]
-    return hashlib.sha256(repr((__version__, _ANSWERS, row.to_json(), files)).encode()).hexdigest()[:32]
+def key_of(content: str, files: Iterable[str]) -> str:
+    """The key of a row that asks for `content`, of files with these digests."""
+    return hashlib.sha256(repr((__version__, _ANSWERS, content, [*files])).encode()).hexdigest()[:32]
+
+
+def files_of(row: Request, digest: Callable[[str], str]) -> Iterator[str]:
+    """What `digest` says of each text of a request: of the files that it names."""
+    for value in row.set_fields().values():
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, str):
+                yield digest(each)
 
 
 def row_columns(rows: Sequence[Simulation]) -> Mapping[str, list[Any]]:
@@ -75,13 +83,13 @@ def row_columns(rows: Sequence[Simulation]) -> Mapping[str, list[Any]]:
     also = [name for name in KEYS if name not in _ALWAYS and any(name in fields for fields in set_fields)]
     defaults = {field.name: field.default for field in Simulation.fields()}
     columns = {
-        column: [_plain(fields.get(name), default) for fields in set_fields]
+        column: [plain_cell(fields.get(name), default) for fields in set_fields]
         for name, (column, default) in _ALWAYS.items()
     }
-    return columns | {name: [_plain(fields.get(name, defaults[name]), "") for fields in set_fields] for name in also}
+    return columns | {name: [plain_cell(fields.get(name, defaults[name]), "") for fields in set_fields] for name in also}
 
 
-def _plain(value: Any, default: Any) -> Any:
+def plain_cell(value: Any, default: Any) -> Any:
     """A cell: lists as texts."""
     if value is None:
         return default

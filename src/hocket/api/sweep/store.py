@@ -3,28 +3,31 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Generic, TypeVar
 
 import msgspec
 
-from hocket.api.simulate.request import Simulation
-from hocket.api.sweep.answer import Answer
 from hocket.base.errors import FormatError
 from hocket.base.files import growing_file
 
-__all__ = ["Store", "opened"]
+__all__ = ["Record", "Store", "opened"]
+
+Row = TypeVar("Row")
+Answer = TypeVar("Answer")
 
 
-class _Record(msgspec.Struct, forbid_unknown_fields=True):
+class Record(msgspec.Struct, Generic[Row, Answer], forbid_unknown_fields=True):
+    """A row of a sweep, its key and its answer."""
+
     key: str
-    request: Simulation
+    request: Row
     answer: Answer
 
 
-class Store:
+class Store(Generic[Row, Answer]):
     """Answers by the key of their row; appended to a file, if there is one."""
 
-    def __init__(self, file: IO[bytes] | None = None) -> None:
+    def __init__(self, record: type[Record[Row, Answer]], file: IO[bytes] | None = None) -> None:
         self.answers: dict[str, Answer] = {}
         self._file = file
         if file is None:
@@ -34,29 +37,29 @@ class Store:
         whole = content.rfind(b"\n") + 1
         for number, line in enumerate(content[:whole].splitlines(), 1):
             try:
-                record = msgspec.json.decode(line, type=_Record)
+                found = msgspec.json.decode(line, type=record)
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise FormatError(
                     f"{file.name}:{number}: not an answer of a sweep: {error}; choose another file"
                 ) from error
-            self.answers[record.key] = record.answer
+            self.answers[found.key] = found.answer
         file.truncate(whole)  # a last line without an end was cut off with the run that wrote it
 
-    def add(self, answered: Iterable[tuple[str, Simulation, Answer]]) -> None:
+    def add(self, answered: Iterable[Record[Row, Answer]]) -> None:
         """Keeps answers by their rows' keys, on disk before this returns."""
-        for key, row, answer in answered:
-            self.answers[key] = answer
+        for record in answered:
+            self.answers[record.key] = record.answer
             if self._file is not None:
-                self._file.write(msgspec.json.encode(_Record(key, row, answer)) + b"\n")
+                self._file.write(msgspec.json.encode(record) + b"\n")
         if self._file is not None:
             self._file.flush()
 
 
 @contextmanager
-def opened(path: Path | str | None) -> Iterator[Store]:
-    """The store at a path, made if absent. Raises HocketError when it cannot be written."""
+def opened(record: type[Record[Row, Answer]], path: Path | str | None) -> Iterator[Store[Row, Answer]]:
+    """The store of such records at a path, made if absent. Raises HocketError when it cannot be written."""
     if path is None:
-        yield Store()
+        yield Store(record)
         return
     with growing_file(Path(path)) as file:
-        yield Store(file)
+        yield Store(record, file)
