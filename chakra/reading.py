@@ -141,5 +141,6 @@ def _check_world(path: Path, file: Path, world: object, found: int) -> None:
 
 def _missing(path: Path, rank: int, found: int, world: int) -> FormatError:
     return FormatError(
-        f"{path}: the trace of rank {rank} is missing ({found} of {world} ranks found); every rank's file is needed"
+        f"{path}: the trace of rank {rank} is missing ({found} of {world} ranks found); every rank's file is needed:"
+        f" add it, or make the missing ones after those that are here: hocket trace complete {path} -o JOB"
     )

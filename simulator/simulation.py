@@ -33,6 +33,7 @@ __all__ = ["Candidates", "engine_job", "run_engine", "simulate"]
 
 _MOST_LINKS_SEARCHED = 10_000_000  # for distances in all calls of a job from a member: a second
 _SEARCHED = 4  # members of a call in larger jobs
+_UNSLOWED = "--overlap-slowdown slows nothing on ranks whose profile told their streams: they were recorded beside communication"
 
 Candidates = Callable[[CollectiveCall], Iterable[CollectivePlan | SpelledOut]]
 
@@ -331,7 +332,9 @@ def _notes(
     spelled_out = [choice.workload for choice in followed if not isinstance(choice, CollectivePlan)]
     crossings = chain.from_iterable(each.crossings for each in (placed, *spelled_out))
     idle = one_path_notes(topology) if fidelity.routing is not None else ()
-    return [*dict.fromkeys(choice.note for choice in followed if choice.note), *port_notes(crossings, topology), *idle]
+    unslowed = (_UNSLOWED,) if placed.side_by_side and fidelity.overlap_slowdown != 1 else ()
+    said = dict.fromkeys(choice.note for choice in followed if choice.note)
+    return [*said, *port_notes(crossings, topology), *idle, *unslowed]
 
 
 def _latency(choice: object, call: CollectiveCall, topology: Topology, fidelity: Fidelity) -> int | None:
@@ -368,7 +371,7 @@ def engine_job(workload: Workload, topology: Topology, routing: FabricRouting) -
     return Job(
         graph=topology.graph,
         rank_offset=workload.rank_offset,
-        kind=workload.kind,
+        kind=workload.engine_kind,
         operand=workload.operand,
         member=workload.member,
         dependency_offset=workload.dependency_offset,

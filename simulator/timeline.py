@@ -18,6 +18,7 @@ __all__ = ["write_timeline"]
 
 _PICOSECONDS_PER_MICROSECOND = 1e6
 _COMPUTE_LANE = 0
+_USES = {NodeKind.COMPUTE: "compute", NodeKind.MEMORY: "memory"}
 
 
 def write_timeline(prediction: Prediction, path: Path | str, about: Mapping[str, Any] | None = None) -> None:
@@ -50,15 +51,16 @@ def _rank_events(prediction: Prediction) -> Iterator[str]:
     columns = (workload.kind, start_ps, finish_ps, workload.name, workload.node_id, workload.operand)
     for rank in range(workload.num_ranks):
         yield name_event("process_name", rank, 0, f"rank {rank}")
-        yield name_event("thread_name", rank, _COMPUTE_LANE, "compute")
+        if rank not in workload.side_by_side:
+            yield name_event("thread_name", rank, _COMPUTE_LANE, "compute")
         lanes: list[tuple[str, int]] = []  # what each track beside computation is for, and when it is free again
         nodes = shown[ends[rank] : ends[rank + 1]]
         for kind, start, finish, name, node_id, operand in zip(
             *(column[nodes].tolist() for column in columns), strict=True
         ):
             lane = _COMPUTE_LANE
-            if kind != NodeKind.COMPUTE:
-                use = "memory" if kind == NodeKind.MEMORY else "communication"
+            if kind != NodeKind.COMPUTE or rank in workload.side_by_side:
+                use = _USES.get(kind, "communication")
                 free = 0
                 while free < len(lanes) and (lanes[free][0] != use or lanes[free][1] > start):
                     free += 1

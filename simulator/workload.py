@@ -22,7 +22,7 @@ _LONGEST_PS = 2**61  # as the engine has it
 
 
 class NodeKind(IntEnum):
-    """What a node does, and what its `operand` is (the engine's NodeKind)."""
+    """What a node does, and what its `operand` is (up to DELAY the engine's NodeKind)."""
 
     NOTHING = 0
     COMPUTE = 1  # picoseconds
@@ -31,6 +31,7 @@ class NodeKind(IntEnum):
     RECEIVE = 4  # index into the messages
     MEMORY = 5  # index into the memory accesses
     DELAY = 6  # picoseconds, in which its rank and links do what they like
+    COMMUNICATION = 7  # picoseconds of communication of which nothing else is known; the engine's DELAY
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,8 @@ class Workload:
     `message_channel` (int64, any numbers) follow one another where others share links. `call_priority` (of instances)
     and `message_priority` (int32): the higher, the sooner served. Access a waits its turn at memory `access_memory[a]`
     (int32; those of ranks come first), has it for `access_service_ps[a]`, and is done `access_latency_ps[a]` later
-    (int64). Rank r sits on rank `placement[r]` of the topology (None: r); calls and messages name the workload's ranks.
+    (int64). The computations of `side_by_side` ranks wait for their dependencies alone, those of others for each other.
+    Rank r sits on rank `placement[r]` of the topology (None: r); calls and messages name the workload's ranks.
     With `replicas` it is one rank of each kind of a job, whose calls and messages name ranks of the whole job.
     """
 
@@ -168,6 +170,7 @@ class Workload:
     notes: tuple[str, ...] = ()
     placement: tuple[int, ...] | None = None
     replicas: Replicas | None = None
+    side_by_side: frozenset[int] = frozenset()
 
     def __repr__(self) -> str:
         return f"<Workload of {self.num_ranks} ranks: {len(self.kind)} nodes, {len(self.call_of)} collectives>"
@@ -231,6 +234,17 @@ class Workload:
             crossings=tuple(replace(each, through=int(place[each.through])) for each in self.crossings),
             placement=None,
         )
+
+    @property
+    def engine_kind(self) -> NDArray[np.uint8]:
+        """What each node is to the engine (uint8): what keeps nobody from computing is a delay."""
+        delays = self.kind == NodeKind.COMMUNICATION
+        for rank in self.side_by_side:
+            here = slice(self.rank_offset[rank], self.rank_offset[rank + 1])
+            delays[here] |= self.kind[here] == NodeKind.COMPUTE
+        if not delays.any():
+            return self.kind
+        return np.where(delays, np.uint8(NodeKind.DELAY), self.kind)
 
     @property
     def rank(self) -> NDArray[np.int32]:

@@ -44,7 +44,7 @@ class WorkloadBound:
             hear_ps=np.concatenate([np.zeros(0, np.int64), *(bound.hear_ps for bound in members)]),
             source=np.concatenate([np.zeros(0, np.int32), *(bound.source for bound in members)]),
         )
-        computing = workload.kind == NodeKind.COMPUTE
+        computing = workload.engine_kind == NodeKind.COMPUTE
         computation = np.zeros(workload.num_ranks, np.int64)
         np.add.at(computation, workload.rank[computing], workload.operand[computing])
 

@@ -153,4 +153,4 @@ def _duration_ps(workload: Workload, row: int) -> int:
     kind, operand = workload.kind[row], int(workload.operand[row])
     if kind == NodeKind.MEMORY:
         return int(workload.access_service_ps[operand] + workload.access_latency_ps[operand])
-    return operand if kind == NodeKind.COMPUTE else 0
+    return operand if kind in (NodeKind.COMPUTE, NodeKind.COMMUNICATION) else 0

@@ -13,7 +13,7 @@ from hocket.simulator.workload import NodeKind
 
 __all__ = ["COMMUNICATION", "rank_table"]
 
-COMMUNICATION = (NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE)
+COMMUNICATION = (NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE, NodeKind.COMMUNICATION)
 
 
 def rank_table(prediction: Prediction) -> Columns:

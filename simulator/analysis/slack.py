@@ -18,7 +18,7 @@ def slack(prediction: Prediction) -> NDArray[np.int64]:
     workload = prediction.workload
     return engine.slack(
         rank_offset=workload.rank_offset,
-        kind=workload.kind,
+        kind=workload.engine_kind,
         operand=workload.operand,
         dependency_offset=workload.dependency_offset,
         dependency=workload.dependency,

@@ -23,6 +23,7 @@ from hocket.simulator.workload import NodeKind
 __all__ = ["Activity", "StepPart", "StepShares", "step_shares"]
 
 _HOST = "host"
+_UNSIZED = "of unknown size"
 
 
 class Activity(StrEnum):
@@ -130,6 +131,10 @@ class _Division:
         found = np.full(len(workload.kind), -1, np.int16)
         of_call = np.array([number[known[pair]] for pair in pairs], np.int16)
         found[self._collective] = of_call[workload.operand[self._collective]]
+        unsized = workload.kind == NodeKind.COMMUNICATION
+        if unsized.any():
+            found[unsized] = len(names)
+            names.append(_UNSIZED)
         numbers = np.zeros(len(of_message), np.int16)
         for name in np.unique(of_message).tolist():
             numbers[of_message == name] = number[name]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from hocket.chakra import NodeType, TraceSet
+from hocket.chakra.profiled import is_unsized, runs_side_by_side
 from hocket.simulator.fold import Fold
 from hocket.simulator.traces.collectives import match_collectives
 from hocket.simulator.traces.durations import Hardware, computations, memory_accesses
@@ -24,6 +25,8 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware, fold
     or that nothing prices, and ranks that disagree; and CannotFold where parts of what is folded have unlike sizes.
     """
     nodes = Nodes(traces, fold)
+    strings: dict[str, int] = {}
+    name = nodes.text_column("name", strings)
     dependency_offset, dependency = nodes.dependencies()
     nodes.require(
         nodes.type != NodeType.INVALID,
@@ -38,7 +41,8 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware, fold
     kind = np.full(len(nodes), NodeKind.NOTHING, np.uint8)
     operand = np.zeros(len(nodes), np.int64)
     member = np.zeros(len(nodes), np.int32)
-    kind[computed.rows] = NodeKind.COMPUTE
+    unsized = np.array([*map(is_unsized, strings), False])[name[computed.rows]]
+    kind[computed.rows] = np.where(unsized, NodeKind.COMMUNICATION, NodeKind.COMPUTE)
     operand[computed.rows] = computed.duration_ps
     kind[accesses.rows] = NodeKind.MEMORY
     operand[accesses.rows] = np.arange(len(accesses.rows))
@@ -47,14 +51,13 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware, fold
     member[collectives.rows] = folded_members(nodes, collectives)
     kind[messages.rows] = np.where(messages.sends, NodeKind.SEND, NodeKind.RECEIVE)
     operand[messages.rows] = messages.number
-    strings: dict[str, int] = {}
     return Workload(
         rank_offset=nodes.rank_offset,
         kind=kind,
         operand=operand,
         member=member,
         node_id=nodes.id,
-        name=nodes.text_column("name", strings),
+        name=name,
         step=nodes.steps(),
         strings=tuple(strings),
         dependency_offset=dependency_offset,
@@ -74,6 +77,16 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware, fold
         access_memory=accesses.memory,
         access_service_ps=accesses.service_ps,
         access_latency_ps=accesses.latency_ps,
-        notes=(*computed.notes, *collectives.notes, *messages.notes),
+        notes=(
+            *computed.notes,
+            *collectives.notes,
+            *messages.notes,
+            *_unsized_note(nodes.count(computed.rows[unsized])),
+        ),
+        side_by_side=frozenset(at for at, trace in enumerate(nodes.traces.traces) if runs_side_by_side(trace)),
         replicas=replicas_of(nodes, collectives),
     )
+
+
+def _unsized_note(count: int) -> tuple[str, ...]:
+    return (f"{count} kernels that communicate bytes nobody knows take their recorded time and no links",) * (count > 0)

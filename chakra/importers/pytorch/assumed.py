@@ -67,7 +67,9 @@ def _expert_issues(
             yield index, Issue(host, Described("barrier", 0), _group(rank, world, "dispatch", told, groups), host)
         elif operation and operation not in told.sizes:
             sizes = "--size dispatch=BYTES --size combine=BYTES make it communication"
-            notes[f"DeepEP's {operation}, whose size no profile tells: computation of its duration; {sizes}"] += 1
+            notes[
+                f"DeepEP's {operation}, whose size no profile tells: communication of unknown size at its recorded time; {sizes}"
+            ] += 1
         elif operation:
             size = told.sizes[operation]
             described = Described("all_to_all", size, dtype="")

@@ -1,21 +1,25 @@
 """The trace of a rank that computes on a device: what its streams did, in the order they did it.
 
-The host's operators are no nodes: they run beside the device. Where the whole device is idle it waits for the host,
-and a COMP node `host` lasts as long.
+The host's operators are no nodes: they run beside the device. Where a stream is idle and nothing else holds it, it waits
+for the host, and a COMP node `host` lasts as long.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from hocket.chakra.builder import TraceBuilder
 from hocket.chakra.importers.lanes import add_call
 from hocket.chakra.importers.pytorch.issues import Issue
 from hocket.chakra.importers.pytorch.kineto import DeviceEvent, Kineto
+from hocket.chakra.importers.pytorch.launches import launch_times, step_numbers
+from hocket.chakra.importers.pytorch.starts import Start, starts_of
 from hocket.chakra.importers.pytorch.streams import awaited, dependencies
 from hocket.chakra.importers.pytorch.work import OperatorWork
 from hocket.chakra.importers.rank import IssuedCall, Notes
+from hocket.chakra.profiled import RUNS_SIDE_BY_SIDE, UNSIZED, unsized
+from hocket.chakra.steps import NO_STEP
 from hocket.chakra.trace import NodeType, Trace
 
 __all__ = ["device_trace", "issues_of_kernels"]
@@ -30,15 +34,24 @@ def device_trace(
 ) -> Trace:
     """The trace of a rank whose profile has a device: `of_kernel` are the issues of its events (`issues_of_kernels`),
     `calls` what is known of them."""
-    deps = dependencies(kineto, of_kernel)
+    events, launches = kineto.device, launch_times(kineto)
+    deps = dependencies(kineto, launches, of_kernel)
     if not kineto.waited:
         notes["streams' waits, which have to be inferred (enable_cuda_sync_events=True records them)"] += 1
+    steps = sorted(kineto.steps)
+    begin = min([event.start for event in events[:1]] + [start for start, _ in steps])
+    starts = starts_of(events, launches, deps, begin)
+    step_of = step_numbers([start for start, _ in steps], launches, starts)
     builder = _Device(rank, kineto)
-    for index, event in enumerate(kineto.device):
-        known = [_timed(calls[issue], event) for issue in of_kernel.get(index, ()) if issue in calls]
-        builder.add(index, event, known, deps[index])
-    apart = {index for index in of_kernel if kineto.device[index].is_communication}
-    unawaited = len(apart - awaited(deps, of_kernel))
+    place = NO_STEP
+    for index in sorted(range(len(events)), key=lambda index: (step_of[index], index)):
+        if step_of[index] != place:
+            place = step_of[index]
+            builder.begin_step(steps[place][1])
+        known = [_timed(calls[issue], events[index]) for issue in of_kernel.get(index, ()) if issue in calls]
+        builder.add(index, events[index], known, starts[index])
+    apart = {index for index in of_kernel if events[index].is_communication}
+    unawaited = len(apart - awaited([start.after for start in starts], of_kernel))
     if unawaited:
         notes["collectives that no later kernel is seen to wait for"] += unawaited
     return builder.build()
@@ -58,6 +71,7 @@ def issues_of_kernels(kineto: Kineto, issues: Sequence[Issue], notes: Notes) -> 
             recorded[issue.event.thread].append(issue)
             by_external[(issue.record or issue.event).external] = issue
     found: dict[int, list[Issue]] = {}
+    unexplained: list[int] = []
     events = kineto.device
     kernels = [index for index, event in enumerate(events) if event.is_collective]
     kernels.sort(key=lambda index: kineto.launches.get(events[index].correlation, (events[index].start, -1)))
@@ -72,7 +86,8 @@ def issues_of_kernels(kineto: Kineto, issues: Sequence[Issue], notes: Notes) -> 
         if not found[index] and record is not None and record.described is not None:
             found[index] = [Issue(record, record.described, record.group, record)]
         if not found[index]:
-            notes["kernels of NCCL that no record explains: computation of their duration"] += 1
+            unexplained.append(index)
+    _note_unexplained(kineto, unexplained, notes)
     found |= _direct(events, issues, notes)
     for waiting in recorded.values():
         if waiting:
@@ -81,6 +96,16 @@ def issues_of_kernels(kineto: Kineto, issues: Sequence[Issue], notes: Notes) -> 
     if left:
         notes["collectives of gloo beside a device: left out"] += left
     return {index: own for index, own in found.items() if own}
+
+
+def _note_unexplained(kineto: Kineto, kernels: Sequence[int], notes: Notes) -> None:
+    """Counts kernels of NCCL that nothing of the host explains, and how long they took."""
+    launched = {True: "launched during the recording, that no record explains", False: "launched before the recording"}
+    for is_known, when in launched.items():
+        own = [kineto.device[at] for at in kernels if (kineto.device[at].correlation in kineto.launches) == is_known]
+        took = sum(event.end - event.start for event in own) / 1e6
+        if own:
+            notes[f"kernels of NCCL {when}: {UNSIZED} at its recorded time, {took:.3f} ms in all"] += len(own)
 
 
 def _direct(events: Sequence[DeviceEvent], issues: Sequence[Issue], notes: Notes) -> dict[int, list[Issue]]:
@@ -100,45 +125,35 @@ def _direct(events: Sequence[DeviceEvent], issues: Sequence[Issue], notes: Notes
     return found
 
 
-@dataclass(frozen=True)
-class _Done:
-    """Nodes that are complete at `end`."""
-
-    end: int
-    nodes: tuple[int, ...]
-
-
 class _Device:
-    """Adds the nodes of a device's events, which come in order of start."""
+    """Adds the nodes of a device's events, each after those that it follows."""
 
     def __init__(self, rank: int, kineto: Kineto) -> None:
         self._rank = rank
-        self._kineto = kineto
-        self._builder = TraceBuilder({"generator": "PyTorch profiler"} | ({"gpu": kineto.gpu} if kineto.gpu else {}))
-        self._steps = sorted(kineto.steps, reverse=True)
-        begin = min([event.start for event in kineto.device[:1]] + [start for start, _ in kineto.steps])
-        self._last = _Done(begin, ())
-        self._tails: dict[int, tuple[int, ...]] = defaultdict(tuple)
+        metadata = {"generator": "PyTorch profiler"} | ({"gpu": kineto.gpu} if kineto.gpu else {})
+        self._builder = TraceBuilder({**metadata, **RUNS_SIDE_BY_SIDE})
         self._nodes: dict[int, tuple[int, ...]] = {}
         self._work = _work_of_kernels(kineto)
 
-    def add(self, index: int, event: DeviceEvent, calls: Sequence[IssuedCall], deps: Sequence[int]) -> None:
-        launch, _ = self._kineto.launches.get(event.correlation, (event.start, 0))
-        while self._steps and self._steps[-1][0] <= launch:
-            self._builder.begin_step(self._steps.pop()[1])
-        before = {*self._tails[event.stream], *(node for other in deps for node in self._nodes[other])}
-        if event.start > self._last.end:
+    def begin_step(self, number: int) -> None:
+        self._builder.begin_step(number)
+
+    def add(self, index: int, event: DeviceEvent, calls: Sequence[IssuedCall], start: Start) -> None:
+        before = self._nodes_of(start.after)
+        if start.idle:
             host = self._builder.add_comp(
                 "host",
-                start_us=self._last.end // 1000,
-                duration_ns=event.start - self._last.end,
-                deps=sorted({*self._tails[event.stream], *self._last.nodes}),
+                start_us=(event.start - start.idle) // 1000,
+                duration_ns=start.idle,
+                deps=self._nodes_of(start.idle_after),
+                extra={"stream": event.stream},
             )
-            before.add(host)
-        nodes = tuple(add_call(self._builder, self._rank, call, sorted(before)) for call in calls)
-        self._nodes[index] = self._tails[event.stream] = nodes or (self._compute(index, event, sorted(before)),)
-        if event.end >= self._last.end:
-            self._last = _Done(event.end, self._nodes[index])
+            before.append(host)
+        nodes = tuple(add_call(self._builder, self._rank, call, before) for call in calls)
+        self._nodes[index] = nodes or (self._compute(index, event, before),)
+
+    def _nodes_of(self, events: Sequence[int]) -> list[int]:
+        return sorted({node for other in events for node in self._nodes[other]})
 
     def _compute(self, index: int, event: DeviceEvent, deps: list[int]) -> int:
         copies = {"HtoD": NodeType.MEM_LOAD, "DtoH": NodeType.MEM_STORE} if event.kind == "memcpy" else {}
@@ -146,7 +161,7 @@ class _Device:
         work = self._work.get(index)
         return self._builder.add(
             kind,
-            event.name,
+            unsized(event.name) if event.communicates else event.name,
             start_us=event.start // 1000,
             duration_ns=event.end - event.start,
             deps=deps,

@@ -131,6 +131,11 @@ class DeviceEvent:
         """Whether it has a stream of its own, apart from that of computation."""
         return self.is_collective or self.expert_operation != ""
 
+    @property
+    def communicates(self) -> bool:
+        """Whether its name is one of a kernel that moves bytes between ranks, by whatever library."""
+        return self.is_communication or (self.kind == "kernel" and _OTHER_COMMUNICATION.search(self.name) is not None)
+
 
 @dataclass
 class Kineto:
@@ -166,6 +171,11 @@ _COLLECTIVE_KERNEL = re.compile(r"(?i)(?:nccl|msccl|rccl)")
 # Of DeepEP, also where others call its namespace otherwise: what moves tokens, and what ranks agree by before.
 _EXPERT_KERNEL = re.compile(
     r"\bep::(?:internode|intranode|internode_ll)::(dispatch|combine|notify|cached_notify|notify_dispatch|notify_combine)\b"
+)
+# Of vLLM's and SGLang's own all_reduce, of PyTorch's symmetric memory, of DeepEP and NVSHMEM.
+_OTHER_COMMUNICATION = re.compile(
+    r"\b(?:cross_device_reduce|quick_?reduce|(?:multimem|one_shot|two_shot)_(?:all|reduce)|deep_ep::|nvshmem)|"
+    r"\b\w*ep::(?:internode|intranode|internode_ll)::"
 )
 _LONGEST_PAUSE = 3600 * 10**9  # ns
 _STEP = re.compile(r"ProfilerStep#(\d{1,9})")

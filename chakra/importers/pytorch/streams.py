@@ -11,8 +11,10 @@ __all__ = ["awaited", "dependencies"]
 _SEARCHED = 64
 
 
-def dependencies(kineto: Kineto, collectives: Mapping[int, Collection[Issue]]) -> list[list[int]]:
-    """For each event of the device the indices of those on other streams it depends on.
+def dependencies(
+    kineto: Kineto, launch: Sequence[int], collectives: Mapping[int, Collection[Issue]]
+) -> list[list[int]]:
+    """For each event of the device, launched at `launch`, the indices of those on other streams it depends on.
 
     With synchronization events these are told. Without, a collective depends on the last other event launched before
     it, since PyTorch makes NCCL's stream wait for the current one; and where the host makes a stream wait outside of a
@@ -21,7 +23,6 @@ def dependencies(kineto: Kineto, collectives: Mapping[int, Collection[Issue]]) -
     """
     events = kineto.device
     found: list[list[int]] = [[] for _ in events]
-    launch = [kineto.launches.get(event.correlation, (event.start, -1))[0] for event in events]
     order = sorted(range(len(events)), key=lambda index: (launch[index], index))
     if kineto.waited:
         _told(events, kineto, launch, order, found)
@@ -36,7 +37,7 @@ def awaited(deps: Sequence[Sequence[int]], collectives: Collection[int]) -> set[
 
 
 def _told(
-    events: Sequence[DeviceEvent], kineto: Kineto, launch: list[int], order: list[int], found: list[list[int]]
+    events: Sequence[DeviceEvent], kineto: Kineto, launch: Sequence[int], order: list[int], found: list[list[int]]
 ) -> None:
     """By the synchronization events: the next on the waiting stream depends on the last before the event's record."""
     by_stream: dict[int, list[int]] = {}
@@ -55,7 +56,7 @@ def _told(
 def _inferred(
     events: Sequence[DeviceEvent],
     kineto: Kineto,
-    launch: list[int],
+    launch: Sequence[int],
     order: list[int],
     collectives: Mapping[int, Collection[Issue]],
     found: list[list[int]],

@@ -38,6 +38,8 @@ def test_one_rank_becomes_the_job(tmp_path: Path) -> None:
         [*recorded("allreduce", 20, 4, 1000, Process_Group_Ranks="[0, 1, 2, 3]", Group_size=4), *_kernel(4, 30)],
     )
     one(tmp_path, path)
+    refused = hocket("info", tmp_path / "one")
+    assert (refused.returncode, f"hocket trace complete {tmp_path / 'one'} -o" in refused.stderr) == (3, True)
     done = hocket("complete", tmp_path / "one", "-o", tmp_path / "job")
     assert done.returncode == 0, done.stderr
     assert "assumed: ranks [0, 2, 3] as rank 1" in done.stdout
@@ -112,7 +114,9 @@ def test_kernels_of_deepep(tmp_path: Path) -> None:
     ]
     trace, printed = one(tmp_path, write(tmp_path, events, world=8))
     assert not communication(trace)
-    assert "DeepEP's dispatch, whose size no profile tells: computation of its duration" in printed
+    assert (
+        "DeepEP's dispatch, whose size no profile tells: communication of unknown size at its recorded time" in printed
+    )
     trace, _ = one(tmp_path, write(tmp_path, events, world=8), "--size", "dispatch=1MiB", "--size", "combine=2MiB")
     assert communication(trace) == {("barrier", 0): 1, ("all_to_all", 1 << 20): 1, ("all_to_all", 2 << 20): 1}
 

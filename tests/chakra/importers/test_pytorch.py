@@ -104,15 +104,16 @@ def test_nccl(tmp_path: Path) -> None:
         ("host", 20_000, []),
         ("sgemm", 30_000, [0]),
         ("all_reduce", 100_000, [1]),  # launched after the product, which was complete
-        ("sgemm", 40_000, [1]),  # beside the all_reduce
-        ("send", 30_000, [3]),  # launched after the second product
-        ("host", 20_000, [3, 4]),  # nothing runs: from the end of the message to the addition
-        ("add", 10_000, [2, 3, 4, 5]),  # the stream was made to wait at 60
-        ("Memcpy DtoH (Device -> Pageable)", 5_000, [6]),
+        ("host", 5_000, [1]),  # beside the all_reduce its stream waits for the launch
+        ("sgemm", 40_000, [1, 3]),  # beside the all_reduce
+        ("send", 30_000, [2, 4]),  # launched after the second product; begins as the all_reduce ends
+        ("host", 20_000, [4, 5]),  # nothing runs: from the end of the message to the addition
+        ("add", 10_000, [2, 4, 5, 6]),  # the stream was made to wait at 60
+        ("Memcpy DtoH (Device -> Pageable)", 5_000, [7]),
     ]
     # [4, 8] by [8, 2]: 2 * 4 * 8 * 2 operations, 32 + 16 + 8 floats.
     assert (first.num_ops[1], first.tensor_bytes[1]) == (128, 4 * 56)
-    assert (first.type[7], first.tensor_bytes[7]) == (NodeType.MEM_STORE, 64)
+    assert (first.type[8], first.tensor_bytes[8]) == (NodeType.MEM_STORE, 64)
     assert first.metadata["step_numbers"] == [3]
 
 
