@@ -74,6 +74,8 @@ class _Distributed(msgspec.Struct, frozen=True):
     rank: Annotated[int, msgspec.Meta(ge=0, le=2**24)] | None = None
     world_size: Annotated[int, msgspec.Meta(ge=1, le=2**24)] | None = None
     pg_config: tuple[_Group, ...] = ()
+    backend: Any = None
+    nccl_version: Any = None
 
 
 class _Device(msgspec.Struct):
@@ -139,7 +141,8 @@ class DeviceEvent:
 
 @dataclass
 class Kineto:
-    """One rank's timeline. `launches` is the time and thread of each call of CUDA by correlation; `stream_waits` the
+    """One rank's timeline. `listed` are the process groups that the profile lists, `groups` also those that operations
+    tell. `launches` is the time and thread of each call of CUDA by correlation; `stream_waits` the
     correlations of calls that made a stream wait for an event; `waited`, where the profile has synchronization events,
     the waiting and the awaited stream of such a call and the correlation of the event's record. `events` and `device`
     are in order of start. Times count from `base`. `num_odd` attributes were of another type than they should be, and
@@ -147,6 +150,9 @@ class Kineto:
 
     rank: int | None = None
     world: int | None = None
+    backend: str = ""
+    nccl_version: str = ""
+    listed: tuple[ProcessGroup, ...] = ()
     groups: list[ProcessGroup] = field(default_factory=list)
     operations: list[HostOperator] = field(default_factory=list)
     events: list[HostEvent] = field(default_factory=list)
@@ -196,8 +202,11 @@ def read_kineto(path: Path) -> Kineto:
     rest = array.rest
     info = rest.distributed
     kineto.rank, kineto.world, kineto.is_cut = info.rank, info.world_size, array.is_cut
-    told = [ProcessGroup(group.pg_name, group.pg_desc, group.pg_size, tuple(group.ranks)) for group in info.pg_config]
-    kineto.groups = list({group.name: group for group in [*reader.groups.values(), *told]}.values())
+    kineto.backend, kineto.nccl_version = str(info.backend or ""), str(info.nccl_version or "")
+    kineto.listed = tuple(
+        ProcessGroup(group.pg_name, group.pg_desc, group.pg_size, tuple(group.ranks)) for group in info.pg_config
+    )
+    kineto.groups = list({group.name: group for group in [*reader.groups.values(), *kineto.listed]}.values())
     kineto.base, kineto.gpu = rest.base, _gpu(rest.devices)
     kineto.events.sort(key=lambda event: (event.start, -event.end))
     kineto.device.sort(key=lambda event: (event.start, event.end, event.correlation))

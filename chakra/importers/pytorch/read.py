@@ -5,18 +5,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from hocket.base.errors import FormatError
 from hocket.chakra.importers.files import head_of
 from hocket.chakra.importers.pytorch.execution_trace import is_execution_trace, read_execution_trace
 from hocket.chakra.importers.pytorch.issues import joined
 from hocket.chakra.importers.pytorch.kineto import Kineto, read_kineto
+from hocket.chakra.importers.pytorch.one_job import ONE_JOB, require_one_job
 from hocket.chakra.importers.pytorch.profile import RankProfile, traces_of
 from hocket.chakra.importers.rank import Notes, RankTrace
 from hocket.chakra.importers.told import ASSUMED_WORLD, NOTHING_TOLD, Told
 
 __all__ = ["is_kineto", "is_pytorch", "kinetos_of", "rank_of", "read_pytorch"]
 
-_ONE_JOB = "give the files of one job and one profile"
 _RANK = re.compile(r"rank[-_.]?(\d{1,9})")
 _NUMBER = re.compile(r"(\d{1,9})\D*$")
 
@@ -41,7 +43,7 @@ def kinetos_of(paths: Sequence[Path]) -> Iterator[tuple[int, Path, Kineto]]:
         kineto = read_kineto(path)
         rank = kineto.rank if kineto.rank is not None else rank_of(path, len(paths))
         if rank in found:
-            raise FormatError(f"{path}: of rank {rank}, as {found[rank]} is; {_ONE_JOB}")
+            raise FormatError(f"{path}: of rank {rank}, as {found[rank]} is; {ONE_JOB}")
         found[rank] = path
         yield rank, path, kineto
 
@@ -54,13 +56,13 @@ def read_pytorch(paths: Sequence[Path], notes: Notes, told: Told = NOTHING_TOLD)
     """
     timelines = [path for path in paths if is_kineto(head_of(path))]
     kinetos = {rank: (path, kineto) for rank, path, kineto in kinetos_of(timelines)}
-    _require_one_job(list(kinetos.values()))
+    require_one_job(kinetos)
     traces: dict[int, Path] = {}
     for path in paths:
         if path not in timelines:
             rank = rank_of(path, len(paths))
             if rank in traces:
-                raise FormatError(f"{path}: of rank {rank}, as {traces[rank]} is; {_ONE_JOB}")
+                raise FormatError(f"{path}: of rank {rank}, as {traces[rank]} is; {ONE_JOB}")
             traces[rank] = path
     ranks = sorted({*kinetos, *traces})
     profiles = {rank: _profile(traces.get(rank), kinetos.get(rank), notes) for rank in ranks}
@@ -71,7 +73,7 @@ def read_pytorch(paths: Sequence[Path], notes: Notes, told: Told = NOTHING_TOLD)
     elif len(ranks) == 1 and not any(_tells_rank(path, kinetos) for path in paths):
         notes[f"which rank this is: taken to be {ranks[0]}; --rank tells"] += 1
     world = max([max(profiles) + 1, told.world or 0, *(kineto.world or 0 for _, kineto in kinetos.values())])
-    found = traces_of(profiles, world, notes, told)
+    found = _on_one_clock(traces_of(profiles, world, notes, told), profiles)
     worlds = [told.world, *(kineto.world for _, kineto in kinetos.values())]
     if any(worlds) or any(group.size for profile in profiles.values() for group in profile.groups):
         return found
@@ -81,11 +83,17 @@ def read_pytorch(paths: Sequence[Path], notes: Notes, told: Told = NOTHING_TOLD)
     ]
 
 
-def _require_one_job(timelines: Sequence[tuple[Path, Kineto]]) -> None:
-    worlds = {kineto.world: path for path, kineto in timelines if kineto.world is not None}
-    if len(worlds) > 1:
-        (first, path), (second, other) = list(worlds.items())[:2]
-        raise FormatError(f"{path}: of a job of {first} ranks, but {other} is of one of {second}; {_ONE_JOB}")
+def _on_one_clock(ranks: Sequence[RankTrace], profiles: Mapping[int, RankProfile]) -> list[RankTrace]:
+    """The ranks with times that count from the earliest base of their timelines."""
+    bases = {rank: profile.kineto.base for rank, profile in profiles.items() if profile.kineto is not None}
+    first = min(bases.values(), default=0)
+    shifts = {rank: np.uint64((base - first) // 1000) for rank, base in bases.items() if base > first}
+    return [
+        replace(rank, trace=replace(rank.trace, start_us=rank.trace.start_us + shifts[rank.rank]))
+        if rank.rank in shifts
+        else rank
+        for rank in ranks
+    ]
 
 
 def _tells_rank(path: Path, kinetos: Mapping[int, tuple[Path, Kineto]]) -> bool:
