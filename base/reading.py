@@ -39,7 +39,11 @@ def opened(path: Path | str) -> Iterator[IO[bytes]]:
         with open(name_of(path), "rb") as file:
             is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
             yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if is_gzip else file
-    except (OSError, EOFError, zlib.error) as error:
+    except EOFError as error:
+        raise FormatError(
+            f"{path}: {error}: it was cut off; copy or write it anew, or take what is there: gunzip -c {path} > PART"
+        ) from error
+    except (OSError, zlib.error) as error:
         raise FormatError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 

@@ -77,7 +77,7 @@ def _read(path: Path, notes: Notes) -> RankProfile:
     check_schema(path, array.rest.schema)
     kineto.is_cut = array.is_cut
     if kineto.is_cut:
-        notes[f"the end of {path}, which is cut off"] += 1
+        notes[f"{path} is cut off: what followed is lost; write it anew for the whole"] += 1
     kineto.groups = list(groups.values())
     kineto.events.sort(key=lambda event: (event.start, -event.end))
     return RankProfile(kineto.groups, kineto.events, kineto)

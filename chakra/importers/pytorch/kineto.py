@@ -142,7 +142,8 @@ class DeviceEvent:
 @dataclass
 class Kineto:
     """One rank's timeline. `listed` are the process groups that the profile lists, `groups` also those that operations
-    tell. `launches` is the time and thread of each call of CUDA by correlation; `stream_waits` the
+    tell. `launches` is the time and thread of each call of CUDA by correlation, `launched` the
+    correlations of those that launched kernels; `stream_waits` the
     correlations of calls that made a stream wait for an event; `waited`, where the profile has synchronization events,
     the waiting and the awaited stream of such a call and the correlation of the event's record. `events` and `device`
     are in order of start. Times count from `base`. `num_odd` attributes were of another type than they should be, and
@@ -158,6 +159,7 @@ class Kineto:
     events: list[HostEvent] = field(default_factory=list)
     device: list[DeviceEvent] = field(default_factory=list)
     launches: dict[int, tuple[int, int]] = field(default_factory=dict)
+    launched: set[int] = field(default_factory=set)
     stream_waits: list[int] = field(default_factory=list)
     waited: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     steps: list[tuple[int, int]] = field(default_factory=list)
@@ -166,6 +168,11 @@ class Kineto:
     gpu: str = ""
     num_odd: int = 0
     num_negative: int = 0
+
+    def lost(self) -> list[int]:
+        """When those kernels were launched (ns, ascending) that are not in the profile."""
+        seen = {event.correlation for event in self.device}
+        return sorted(self.launches[correlation][0] for correlation in self.launched - seen)
 
 
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
@@ -183,6 +190,7 @@ _OTHER_COMMUNICATION = re.compile(
     r"\b(?:cross_device_reduce|quick_?reduce|(?:multimem|one_shot|two_shot)_(?:all|reduce)|deep_ep::|nvshmem)|"
     r"\b\w*ep::(?:internode|intranode|internode_ll)::"
 )
+_LAUNCH = re.compile(r"(?:cuda|cu|hip)\w*Launch(?!Host)")
 _LONGEST_PAUSE = 3600 * 10**9  # ns
 _STEP = re.compile(r"ProfilerStep#(\d{1,9})")
 
@@ -266,6 +274,8 @@ class _Reader:
             )
         elif event.cat in _RUNTIME:
             self._kineto.launches[args.correlation] = start, thread
+            if _LAUNCH.match(name):
+                self._kineto.launched.add(args.correlation)
             if name in ("cudaStreamWaitEvent", "cuStreamWaitEvent", "hipStreamWaitEvent"):
                 self._kineto.stream_waits.append(args.correlation)
         elif event.cat == "cuda_sync":

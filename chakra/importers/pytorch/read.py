@@ -20,6 +20,7 @@ from hocket.chakra.importers.told import ASSUMED_WORLD, NOTHING_TOLD, Told
 __all__ = ["is_kineto", "is_pytorch", "kinetos_of", "rank_of", "read_pytorch"]
 
 _RANK = re.compile(r"rank[-_.]?(\d{1,9})")
+_ANEW = "copy the file anew or profile again for the whole"
 _NUMBER = re.compile(r"(\d{1,9})\D*$")
 
 
@@ -122,9 +123,10 @@ def _profile(host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Not
     told = {group.name: group for group in (kineto.groups if kineto else ())}
     for group in trace.groups if trace else ():
         told.setdefault(group.name, group)
-    for file, is_cut in ((host, trace and trace.is_cut), (path, kineto and kineto.is_cut)):
-        if is_cut:
-            notes[f"the end of {file}, which is cut off"] += 1
+    if host and trace and trace.is_cut:
+        notes[f"{host} is cut off: what followed its first {len(trace.events)} operations is lost; {_ANEW}"] += 1
+    if path and kineto:
+        _note_lost(path, kineto, notes)
     if kineto is not None:
         if kineto.num_negative:
             notes["events that end before they begin: taken to last no time"] += kineto.num_negative
@@ -135,3 +137,21 @@ def _profile(host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Not
     elif trace is None and any(event.name.startswith("gloo:") for event in kineto.events):
         notes["names of gloo's groups: import the execution trace with Kineto's profile"] += 1
     return RankProfile(tuple(told.values()), joined(trace, kineto, notes), kineto)
+
+
+def _note_lost(path: Path, kineto: Kineto, notes: Notes) -> None:
+    """Says what a file lacks at its end, and which kernels. Raises FormatError where it ends before all of them."""
+    lost = kineto.lost()
+    events = [*kineto.operations, *kineto.device]
+    begin, end = min((event.start for event in events), default=0), max((event.end for event in events), default=0)
+    if kineto.is_cut and lost and not kineto.device:
+        raise FormatError(
+            f"{path}: cut off before the first of {len(lost)} kernels that its host launched, so nothing tells how long "
+            "they ran; copy the file anew, or profile again"
+        )
+    if kineto.is_cut:
+        shown = f"what it has ends {(end - begin) / 1e6:.3f} ms after its first event, the rest is lost"
+        notes[f"{path} is cut off: {shown}; {_ANEW}"] += 1
+    if lost and kineto.device:
+        between = f"{(lost[0] - begin) / 1e6:.3f} and {(lost[-1] - begin) / 1e6:.3f} ms after the first event"
+        notes[f"kernels of {path} launched between {between} that are not in it: their time is missing"] += len(lost)

@@ -159,7 +159,28 @@ def test_a_profile_that_was_cut_off(tmp_path: Path) -> None:
     (tmp_path / "rank0.json").write_text(whole[: whole.index('"add"') + 200])
     done = hocket("import", tmp_path / "rank0.json", "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert "rank0.json, which is cut off" in done.stdout
+    # All but the copy, which would end at 215 us.
+    shown = f"{tmp_path}/rank0.json is cut off: what it has ends 0.300 ms after its first event, the rest is lost"
+    assert shown in done.stdout
+    (tmp_path / "rank0.json").write_text(whole[: whole.index("ncclDevKernel_SendRecv")])
+    done = hocket("import", tmp_path / "rank0.json", "-o", tmp_path / "out")
+    lost = f"kernels of {tmp_path}/rank0.json launched between 0.049 and 0.049 ms after the first event"
+    assert f"{lost} that are not in it: their time is missing" in done.stdout, done.stdout
+    host_alone = json.loads(whole)
+    host_alone["traceEvents"].sort(key=lambda event: event["cat"] == "kernel" or event["cat"] == "gpu_memcpy")
+    text = json.dumps(host_alone)
+    (tmp_path / "rank0.json").write_text(text[: text.index('"kernel"')])
+    refused = hocket("import", tmp_path / "rank0.json", "-o", tmp_path / "out")
+    assert "cut off before the first of 5 kernels that its host launched" in refused.stderr
+
+
+def test_a_packed_profile_that_was_cut_off(tmp_path: Path) -> None:
+    packed = gzip.compress(kineto(of_nccl(0), 0, 2, {"0": [0, 1]}).encode(), mtime=0)
+    path = tmp_path / "rank0.json.gz"
+    path.write_bytes(packed[: len(packed) * 3 // 4])
+    refused = hocket("import", path, "-o", tmp_path / "out")
+    assert refused.returncode == 3
+    assert f"it was cut off; copy or write it anew, or take what is there: gunzip -c {path} > PART" in refused.stderr
 
 
 @pytest.mark.parametrize(
