@@ -58,7 +58,7 @@ class JsonArray(Generic[Item, Rest]):
                 data += block
                 if not block or len(data) > _LONGEST_OBJECT:
                     raise FormatError(f"{self._path}: no array '{self._key}'")
-            head, data = data[: begins.end()], data[begins.end() :]
+            head, data, has_items = data[: begins.end()], data[begins.end() :], False
             while block := file.read(_BLOCK):
                 data += block
                 if len(data) > _LONGEST_OBJECT:
@@ -66,11 +66,13 @@ class JsonArray(Generic[Item, Rest]):
                 if found := self._up_to(_BETWEEN[0], data) or self._up_to(_BETWEEN[1], data):
                     items, end = found
                     data = data[end:].lstrip()[1:]
+                    has_items = True
                     yield items
-        yield self._last(head, data)
+        yield self._last(head, data, has_items)
 
-    def _last(self, head: bytes, data: bytes) -> list[Item]:
-        """The items up to the array's end, or those that are whole where the file ends before."""
+    def _last(self, head: bytes, data: bytes, has_items: bool) -> list[Item]:
+        """The items up to the array's end, or those that are whole where the file ends before; `has_items`: some were
+        before."""
         if empty := re.match(rb"\s*\]", data):
             self._around = head + data[empty.end() - 1 :]
             return []
@@ -81,7 +83,7 @@ class JsonArray(Generic[Item, Rest]):
         self.is_cut = True
         self._around = head + b"]}"
         items, _ = self._up_to(_BETWEEN[1], data) or ([], 0)
-        if not items:
+        if not items and not has_items:
             raise FormatError(f"{self._path}: '{self._key}' does not end, and has no whole item")
         return items
 

@@ -144,10 +144,10 @@ def _note_lost(path: Path, kineto: Kineto, notes: Notes) -> None:
     lost = kineto.lost()
     events = [*kineto.operations, *kineto.device]
     begin, end = min((event.start for event in events), default=0), max((event.end for event in events), default=0)
-    if kineto.is_cut and lost and not kineto.device:
+    if kineto.is_cut and not kineto.device and (lost or kineto.gpu or "nccl" in kineto.backend):
         raise FormatError(
-            f"{path}: cut off before the first of {len(lost)} kernels that its host launched, so nothing tells how long "
-            "they ran; copy the file anew, or profile again"
+            f"{path}: cut off before its kernels, so that nothing tells how long they ran; copy the file anew, or profile"
+            " again"
         )
     if kineto.is_cut:
         shown = f"what it has ends {(end - begin) / 1e6:.3f} ms after its first event, the rest is lost"

@@ -37,8 +37,11 @@ def test_as_in_one(
 
 
 @quickly
-@given(st.lists(objects, min_size=1, max_size=6), st.integers(1, 40))
-def test_what_is_whole_of_a_cut_file(tmp_path: Path, items: list[Any], lost: int) -> None:
+@given(st.lists(objects, min_size=1, max_size=6), st.integers(1, 40), st.integers(1, 40))
+def test_what_is_whole_of_a_cut_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, items: list[Any], lost: int, block: int
+) -> None:
+    monkeypatch.setattr(json_array, "_BLOCK", block)
     path = tmp_path / "array.json"
     text = json.dumps({"items": [{"first": 1}, *items]})
     path.write_text(text[: max(len(text) - 2 - lost, text.index("}") + 4)])

@@ -171,7 +171,7 @@ def test_a_profile_that_was_cut_off(tmp_path: Path) -> None:
     text = json.dumps(host_alone)
     (tmp_path / "rank0.json").write_text(text[: text.index('"kernel"')])
     refused = hocket("import", tmp_path / "rank0.json", "-o", tmp_path / "out")
-    assert "cut off before the first of 5 kernels that its host launched" in refused.stderr
+    assert "cut off before its kernels" in refused.stderr
 
 
 def test_a_packed_profile_that_was_cut_off(tmp_path: Path) -> None:
