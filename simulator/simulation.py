@@ -33,7 +33,9 @@ __all__ = ["Candidates", "engine_job", "run_engine", "simulate"]
 
 _MOST_LINKS_SEARCHED = 10_000_000  # for distances in all calls of a job from a member: a second
 _SEARCHED = 4  # members of a call in larger jobs
-_UNSLOWED = "--overlap-slowdown slows nothing on ranks whose profile told their streams: they were recorded beside communication"
+_UNSLOWED = (
+    "--overlap-slowdown slows nothing on ranks whose streams a profile tells: they were recorded beside communication"
+)
 
 Candidates = Callable[[CollectiveCall], Iterable[CollectivePlan | SpelledOut]]
 

@@ -80,6 +80,7 @@ def _read(path: Path, notes: Notes) -> RankProfile:
         notes[f"{path} is cut off: what followed is lost; write it anew for the whole"] += 1
     kineto.groups = list(groups.values())
     kineto.events.sort(key=lambda event: (event.start, -event.end))
+    kineto.device.sort(key=lambda event: (event.start, event.end))
     return RankProfile(kineto.groups, kineto.events, kineto)
 
 

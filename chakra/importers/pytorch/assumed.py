@@ -11,6 +11,7 @@ from hocket.chakra.importers.pytorch.issues import Issue
 from hocket.chakra.importers.pytorch.kineto import Kineto
 from hocket.chakra.importers.rank import Notes
 from hocket.chakra.importers.told import EXPERT_OPERATIONS, Told
+from hocket.chakra.profiled import UNSIZED
 
 __all__ = ["assume_groups", "assume_sizes", "expert_issues"]
 
@@ -67,9 +68,7 @@ def _expert_issues(
             yield index, Issue(host, Described("barrier", 0), _group(rank, world, "dispatch", told, groups), host)
         elif operation and operation not in told.sizes:
             sizes = "--size dispatch=BYTES --size combine=BYTES make it communication"
-            notes[
-                f"DeepEP's {operation}, whose size no profile tells: communication of unknown size at its recorded time; {sizes}"
-            ] += 1
+            notes[f"DeepEP's {operation}, whose size no profile tells: {UNSIZED} at its recorded time; {sizes}"] += 1
         elif operation:
             size = told.sizes[operation]
             described = Described("all_to_all", size, dtype="")

@@ -1,7 +1,7 @@
 """The trace of a rank that computes on a device: what its streams did, in the order they did it.
 
-The host's operators are no nodes: they run beside the device. Where a stream is idle and nothing else holds it, it waits
-for the host, and a COMP node `host` lasts as long.
+The host's operators are no nodes: they run beside the device. Where a stream is idle and nothing else holds it, it
+waits for the host, and a COMP node `host` lasts as long.
 """
 
 from collections import defaultdict
@@ -38,6 +38,7 @@ def device_trace(
     deps = dependencies(kineto, launches, of_kernel)
     if not kineto.waited:
         notes["streams' waits, which have to be inferred (enable_cuda_sync_events=True records them)"] += 1
+    _note_overlaps(events, notes)
     steps = sorted(kineto.steps)
     begin = min([event.start for event in events[:1]] + [start for start, _ in steps])
     starts = starts_of(events, launches, deps, begin)
@@ -55,6 +56,19 @@ def device_trace(
     if unawaited:
         notes["collectives that no later kernel is seen to wait for"] += unawaited
     return builder.build()
+
+
+def _note_overlaps(events: Sequence[DeviceEvent], notes: Notes) -> None:
+    """Counts events that began before the one before them on their stream ended, and for how long they overlapped."""
+    ends: dict[int, int] = {}
+    overlaps = []
+    for event in events:
+        end = ends.get(event.stream, event.start)
+        overlaps += [min(end, event.end) - event.start] if end > event.start else []
+        ends[event.stream] = max(end, event.end)
+    if overlaps:
+        took = f"they overlapped for {sum(overlaps) / 1e6:.3f} ms in all"
+        notes[f"kernels that began before the one before them on their stream ended: after it, {took}"] += len(overlaps)
 
 
 def _timed(call: IssuedCall, event: DeviceEvent) -> IssuedCall:

@@ -15,7 +15,7 @@ from hocket.base.collectives import kind_called
 from hocket.base.errors import FormatError
 from hocket.chakra.c10d import OPERATIONS
 from hocket.chakra.importers.dtypes import common_dtype, dtype_name, element_bytes
-from hocket.chakra.importers.files import MALFORMED
+from hocket.chakra.importers.files import MALFORMED, head_of
 from hocket.chakra.importers.json_array import JsonArray
 from hocket.chakra.importers.pytorch.c10d import Described, Tensors, describe, describe_span
 from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
@@ -85,6 +85,8 @@ class ExecutionTrace:
 
 def read_execution_trace(path: Path) -> ExecutionTrace:
     """Reads a file, plain or gzip. Raises FormatError, naming it, for other content and unknown schemas."""
+    if told := re.match(rb'\s*\{\s*"schema"\s*:\s*"([^"]{1,60})"', head_of(path)):
+        check_schema(path, told[1].decode(errors="replace"))
     array: JsonArray[HostNode, HostRest] = JsonArray(path, "nodes", HostNode, HostRest)
     events: list[HostEvent] = []
     groups: dict[str, ProcessGroup] = {}

@@ -1,7 +1,7 @@
 """Kineto's timeline (chrome trace JSON): times of operators, communication and what runs on the device."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -146,8 +146,9 @@ class Kineto:
     correlations of those that launched kernels; `stream_waits` the
     correlations of calls that made a stream wait for an event; `waited`, where the profile has synchronization events,
     the waiting and the awaited stream of such a call and the correlation of the event's record. `events` and `device`
-    are in order of start. Times count from `base`. `num_odd` attributes were of another type than they should be, and
-    `num_negative` events ended before they began."""
+    are in order of start. Times count from `base`. `num_odd` attributes were of another type than they should be,
+    `num_negative` events ended before they began, and `unread` are how many events of other categories there are, and
+    how many us they last."""
 
     rank: int | None = None
     world: int | None = None
@@ -168,6 +169,7 @@ class Kineto:
     gpu: str = ""
     num_odd: int = 0
     num_negative: int = 0
+    unread: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     def lost(self) -> list[int]:
         """When those kernels were launched (ns, ascending) that are not in the profile."""
@@ -179,6 +181,10 @@ DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 _RUNTIME = ("cuda_runtime", "cuda_driver")
 _HOST = ("cpu_op", "user_annotation", "Operator")
 _READ = frozenset([*DEVICE, *_RUNTIME, *_HOST, "cuda_sync"])
+# What older profilers called them.
+_OLD_CATEGORIES = {"Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset", "Runtime": "cuda_runtime"}
+# Spans around others, the host's frames, and the profiler's own.
+_ABOUT_OTHERS = frozenset(["Trace", "python_function", "gpu_user_annotation", "cuda_profiler_range", "overhead"])
 # Kernels of NCCL, RCCL and MSCCL within RCCL.
 _COLLECTIVE_KERNEL = re.compile(r"(?i)(?:nccl|msccl|rccl)")
 # Of DeepEP, also where others call its namespace otherwise: what moves tokens, and what ranks agree by before.
@@ -218,19 +224,20 @@ def read_kineto(path: Path) -> Kineto:
     kineto.base, kineto.gpu = rest.base, _gpu(rest.devices)
     kineto.events.sort(key=lambda event: (event.start, -event.end))
     kineto.device.sort(key=lambda event: (event.start, event.end, event.correlation))
-    _check_clock(path, kineto.device)
+    _check_clock(path, kineto.device, "on the device")
+    _check_clock(path, sorted(kineto.operations, key=lambda operation: operation.start), "on the host")
     return kineto
 
 
-def _check_clock(path: Path, events: list[DeviceEvent]) -> None:
+def _check_clock(path: Path, events: Sequence[DeviceEvent | HostOperator], where: str) -> None:
     """Raises FormatError where nothing happens for so long that the times cannot be one clock's."""
     last = events[0].end if events else 0
     for event in events:
         if event.start - last > _LONGEST_PAUSE:
             hours = (event.start - last) / _LONGEST_PAUSE
             raise FormatError(
-                f"{path}: '{event.name}' begins {hours:.1f} hours after all before it on the device: its times are of "
-                "two clocks or of two profiles; profile again, or leave out the events of one"
+                f"{path}: '{event.name}' begins {hours:.1f} hours after all before it {where}: its times are of two "
+                "clocks or of two profiles; profile again, or leave out the events of one"
             )
         last = max(last, event.end)
 
@@ -255,7 +262,11 @@ class _Reader:
         self.groups: dict[str, ProcessGroup] = {}
 
     def add(self, event: _Event) -> None:
+        event.cat = _OLD_CATEGORIES.get(event.cat, event.cat)
         if event.cat not in _READ:
+            if event.cat not in _ABOUT_OTHERS:
+                count, took = self._kineto.unread.get(event.cat, (0, 0.0))
+                self._kineto.unread[event.cat] = count + 1, took + event.dur
             return
         args = self._arguments(event.args)
         start = round(event.ts * 1000)

@@ -17,8 +17,8 @@ def launch_times(kineto: Kineto) -> list[int]:
     """For each event of the device the time (ns) at which the host launched it.
 
     Streams run in the order of launches: an event whose launch is not in the profile has that of the one before it on
-    its stream, and was launched before the recording (BEFORE) where there is none but later ones have one. Where nothing
-    on the stream has one, as in profiles of a device alone, launches are begins.
+    its stream, and was launched before the recording (BEFORE) where there is none but later ones have one. Where
+    nothing on the stream has one, as in profiles of a device alone, launches are begins.
     """
     of_stream: dict[int, list[int]] = {}
     for index, event in enumerate(kineto.device):

@@ -1,7 +1,7 @@
 """Whether timelines are of one job, as far as they tell."""
 
 from collections.abc import Callable, Mapping
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 from hocket.base.errors import FormatError
@@ -14,9 +14,9 @@ _CLOCKS_DIFFER = 10**9  # ns by which hosts' clocks may
 
 
 def require_one_job(timelines: Mapping[int, tuple[Path, Kineto]]) -> None:
-    """Raises FormatError, naming two files, where timelines by rank are of jobs of different sizes, backends or versions
-    of NCCL, list other members of a process group that both are in, have no step in common, or were recorded at
-    different times."""
+    """Raises FormatError, naming two files, where timelines by rank are of jobs of different sizes, backends or
+    versions of NCCL, list other members of a process group that both are in, have no step in common, or were recorded
+    at different times."""
     for said, told in _FACTS.items():
         seen: dict[object, Path] = {}
         for path, kineto in timelines.values():
@@ -53,7 +53,7 @@ def _require_same_time(timelines: Mapping[int, tuple[Path, Kineto]]) -> None:
         if not own & others:
             raise _two_jobs(path, f"of {_shown(own)}", other, f"of {_shown(others)}")
     spans = sorted((*_span(kineto), path) for path, kineto in timelines.values() if kineto.device or kineto.operations)
-    for (_, end, path), (begin, _, other) in zip(spans, spans[1:], strict=False):
+    for (_, end, path), (begin, _, other) in pairwise(spans):
         if begin > end + _CLOCKS_DIFFER:
             raise _two_jobs(path, "of an earlier time", other, f"of {(begin - end) / 1e9:.0f} s after its end")
 

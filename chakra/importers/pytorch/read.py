@@ -22,6 +22,7 @@ __all__ = ["is_kineto", "is_pytorch", "kinetos_of", "rank_of", "read_pytorch"]
 _RANK = re.compile(r"rank[-_.]?(\d{1,9})")
 _ANEW = "copy the file anew or profile again for the whole"
 _NUMBER = re.compile(r"(\d{1,9})\D*$")
+_LAST = re.compile(r"[-_.](\d{1,5})$")
 
 
 def is_pytorch(head: bytes) -> bool:
@@ -73,6 +74,9 @@ def read_pytorch(paths: Sequence[Path], notes: Notes, told: Told = NOTHING_TOLD)
         profiles = dict.fromkeys([told.rank], profiles[ranks[0]])
     elif len(ranks) == 1 and not any(_tells_rank(path, kinetos) for path in paths):
         notes[f"which rank this is: taken to be {ranks[0]}; --rank tells"] += 1
+    for path, kineto in kinetos.values():
+        if told.world and kineto.world and told.world != kineto.world:
+            raise FormatError(f"{path}: of a job of {kineto.world} ranks, --world says {told.world}: drop --world")
     world = max([max(profiles) + 1, told.world or 0, *(kineto.world or 0 for _, kineto in kinetos.values())])
     found = _on_one_clock(traces_of(profiles, world, notes, told), profiles)
     worlds = [told.world, *(kineto.world for _, kineto in kinetos.values())]
@@ -100,20 +104,21 @@ def _on_one_clock(ranks: Sequence[RankTrace], profiles: Mapping[int, RankProfile
 def _tells_rank(path: Path, kinetos: Mapping[int, tuple[Path, Kineto]]) -> bool:
     """Whether a file says its rank, inside or by its name."""
     inside = any(kineto.rank is not None for file, kineto in kinetos.values() if file == path)
-    return inside or _number_in(path) is not None
+    return inside or _number_in(path, 1) is not None
 
 
 def rank_of(path: Path, num_files: int) -> int:
     """The rank in a file's name. Raises FormatError where there is none, but of a single rank's files."""
-    number = _number_in(path)
+    number = _number_in(path, num_files)
     if number is None and num_files > 2:
         raise FormatError(f"{path}: nothing tells its rank: name it, as in trace_rank3.json")
     return number or 0
 
 
-def _number_in(path: Path) -> int | None:
+def _number_in(path: Path, num_files: int) -> int | None:
+    """The rank in a file's name; a file alone is likely to have other numbers in it."""
     stem = path.name.removesuffix(".gz").removesuffix(".json")
-    match = _RANK.search(stem) or _NUMBER.search(stem)
+    match = _RANK.search(stem) or (_NUMBER if num_files > 1 else _LAST).search(stem)
     return int(match[1]) if match else None
 
 
@@ -130,6 +135,10 @@ def _profile(host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Not
     if kineto is not None:
         if kineto.num_negative:
             notes["events that end before they begin: taken to last no time"] += kineto.num_negative
+        for category, (count, took) in sorted(kineto.unread.items()):
+            notes[f"events of the category '{category}', which is not known: left out, {took / 1e3:.3f} ms in all"] += (
+                count
+            )
         if kineto.num_odd:
             notes["attributes of another type than they should be: passed over"] += kineto.num_odd
     if kineto is None:
@@ -142,8 +151,9 @@ def _profile(host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Not
 def _note_lost(path: Path, kineto: Kineto, notes: Notes) -> None:
     """Says what a file lacks at its end, and which kernels. Raises FormatError where it ends before all of them."""
     lost = kineto.lost()
-    events = [*kineto.operations, *kineto.device]
-    begin, end = min((event.start for event in events), default=0), max((event.end for event in events), default=0)
+    spans = [(event.start, event.end) for event in kineto.operations]
+    spans += [(event.start, event.end) for event in kineto.device]
+    begin, end = min((start for start, _ in spans), default=0), max((end for _, end in spans), default=0)
     if kineto.is_cut and not kineto.device and (lost or kineto.gpu or "nccl" in kineto.backend):
         raise FormatError(
             f"{path}: cut off before its kernels, so that nothing tells how long they ran; copy the file anew, or profile"

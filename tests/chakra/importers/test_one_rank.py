@@ -114,9 +114,7 @@ def test_kernels_of_deepep(tmp_path: Path) -> None:
     ]
     trace, printed = one(tmp_path, write(tmp_path, events, world=8))
     assert not communication(trace)
-    assert (
-        "DeepEP's dispatch, whose size no profile tells: communication of unknown size at its recorded time" in printed
-    )
+    assert "DeepEP's dispatch, whose size no profile tells: communication of unknown size at its recorded" in printed
     trace, _ = one(tmp_path, write(tmp_path, events, world=8), "--size", "dispatch=1MiB", "--size", "combine=2MiB")
     assert communication(trace) == {("barrier", 0): 1, ("all_to_all", 1 << 20): 1, ("all_to_all", 2 << 20): 1}
 
@@ -158,7 +156,9 @@ def test_rank_and_world_are_asked_for(tmp_path: Path) -> None:
     ("events", "options", "message"),
     [
         ([*launched("sgemm", 4e9, 5, 1, 7, 3)], [], "hours after all before it on the device"),
-        ([], ["--world", "2"], "these files tell of 4 ranks, --world of 2"),
+        ([span("cpu_op", "aten::mm", ts, 5) for ts in (1, 5e9)], [], "hours after all before it on the host"),
+        ([], ["--world", "2"], "of a job of 4 ranks, --world says 2: drop --world"),
+        ([], ["--world", "8"], "of a job of 4 ranks, --world says 8: drop --world"),
         ([], ["--size", "allreduce=1MiB"], "--size allreduce: no such choice"),
         ([], ["--group", "all_reduce=x"], "expected a number of ranks, such as 8, or 2:8"),
     ],
@@ -166,6 +166,15 @@ def test_rank_and_world_are_asked_for(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path, events: list[dict[str, Any]], options: list[str], message: str) -> None:
     refused = hocket("import", write(tmp_path, events), *options, "-o", tmp_path / "one")
     assert refused.returncode in (2, 3) and message in refused.stderr, refused.stderr
+
+
+def test_a_number_in_the_name_of_one_file_is_its_rank_only_where_names_end_so(tmp_path: Path) -> None:
+    text = json.dumps({"schemaVersion": 1, "traceEvents": [COPY, *_kernel(4, 30, "sgemm")]})
+    for name, rank in (("nsfw__1016002.json", 0), ("mi250_ROCm6_2_kineto.json", 0), ("device.3.json", 3)):
+        (tmp_path / name).write_text(text)
+        done = hocket("import", tmp_path / name, "-o", tmp_path / "one")
+        assert ("which rank this is: taken to be 0; --rank tells" in done.stdout) == (rank == 0)
+        assert (tmp_path / f"one/trace.{rank}.et").is_file()
 
 
 def test_jobs_of_two_sizes(tmp_path: Path) -> None:

@@ -91,3 +91,17 @@ def test_collectives_that_were_launched_before_the_recording_are_no_computation(
     assert simulated_us(tmp_path) == 60
     done = in_process.hocket("simulate", tmp_path / "job", "-t", "ring:2,bandwidth=1GB/s,latency=1us")
     assert "computation            20 us" in done.stdout, done.stdout  # 5 of the host's, and both that compute
+
+
+def test_kernels_of_one_stream_that_overlap_are_counted(tmp_path: Path) -> None:
+    _, printed = one(tmp_path, [*launched("first", 10, 0, 100, 7, 1), *launched("second", 100, 5, 50, 7, 2)])
+    assert "ended: after it, they overlapped for 0.010 ms in all" in printed
+    assert simulated_us(tmp_path) == 150
+
+
+def test_categories_nobody_knows_are_counted(tmp_path: Path) -> None:
+    other = [span("npu_events", "matmul", 10, 250), span("gpu_user_annotation", "ProfilerStep#3", 0, 900)]
+    old = span("Kernel", "old", 100, 50, 107, stream=7, correlation=1)
+    trace, printed = one(tmp_path, [*other, old])
+    assert "events of the category 'npu_events', which is not known: left out, 0.250 ms in all" in printed
+    assert [trace.strings[name] for name in trace.name] == ["old"]
