@@ -12,6 +12,7 @@ from hocket.chakra.importers.files import head_of
 from hocket.chakra.importers.pytorch.execution_trace import is_execution_trace, read_execution_trace
 from hocket.chakra.importers.pytorch.issues import joined
 from hocket.chakra.importers.pytorch.kineto import Kineto, read_kineto
+from hocket.chakra.importers.pytorch.losses import ANEW, note_losses
 from hocket.chakra.importers.pytorch.one_job import ONE_JOB, require_one_job
 from hocket.chakra.importers.pytorch.profile import RankProfile, traces_of
 from hocket.chakra.importers.rank import Notes, RankTrace
@@ -20,7 +21,6 @@ from hocket.chakra.importers.told import ASSUMED_WORLD, NOTHING_TOLD, Told
 __all__ = ["is_kineto", "is_pytorch", "kinetos_of", "rank_of", "read_pytorch"]
 
 _RANK = re.compile(r"rank[-_.]?(\d{1,9})")
-_ANEW = "copy the file anew or profile again for the whole"
 _NUMBER = re.compile(r"(\d{1,9})\D*$")
 _LAST = re.compile(r"[-_.](\d{1,5})$")
 
@@ -129,39 +129,11 @@ def _profile(host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Not
     for group in trace.groups if trace else ():
         told.setdefault(group.name, group)
     if host and trace and trace.is_cut:
-        notes[f"{host} is cut off: what followed its first {len(trace.events)} operations is lost; {_ANEW}"] += 1
+        notes[f"{host} is cut off: what followed its first {len(trace.events)} operations is lost; {ANEW}"] += 1
     if path and kineto:
-        _note_lost(path, kineto, notes)
-    if kineto is not None:
-        if kineto.num_negative:
-            notes["events that end before they begin: taken to last no time"] += kineto.num_negative
-        for category, (count, took) in sorted(kineto.unread.items()):
-            notes[f"events of the category '{category}', which is not known: left out, {took / 1e3:.3f} ms in all"] += (
-                count
-            )
-        if kineto.num_odd:
-            notes["attributes of another type than they should be: passed over"] += kineto.num_odd
+        note_losses(path, kineto, notes)
     if kineto is None:
         notes["times, which an execution trace does not have: import Kineto's profile with it"] += 1
     elif trace is None and any(event.name.startswith("gloo:") for event in kineto.events):
         notes["names of gloo's groups: import the execution trace with Kineto's profile"] += 1
     return RankProfile(tuple(told.values()), joined(trace, kineto, notes), kineto)
-
-
-def _note_lost(path: Path, kineto: Kineto, notes: Notes) -> None:
-    """Says what a file lacks at its end, and which kernels. Raises FormatError where it ends before all of them."""
-    lost = kineto.lost()
-    spans = [(event.start, event.end) for event in kineto.operations]
-    spans += [(event.start, event.end) for event in kineto.device]
-    begin, end = min((start for start, _ in spans), default=0), max((end for _, end in spans), default=0)
-    if kineto.is_cut and not kineto.device and (lost or kineto.gpu or "nccl" in kineto.backend):
-        raise FormatError(
-            f"{path}: cut off before its kernels, so that nothing tells how long they ran; copy the file anew, or profile"
-            " again"
-        )
-    if kineto.is_cut:
-        shown = f"what it has ends {(end - begin) / 1e6:.3f} ms after its first event, the rest is lost"
-        notes[f"{path} is cut off: {shown}; {_ANEW}"] += 1
-    if lost and kineto.device:
-        between = f"{(lost[0] - begin) / 1e6:.3f} and {(lost[-1] - begin) / 1e6:.3f} ms after the first event"
-        notes[f"kernels of {path} launched between {between} that are not in it: their time is missing"] += len(lost)
