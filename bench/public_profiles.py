@@ -23,7 +23,7 @@ from hocket.base import processes
 from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.chakra import NodeType, Trace, TraceSet, read_trace
-from hocket.chakra.profiled import is_unsized, unsized
+from hocket.chakra.profiled import HOST, is_unsized, unsized
 from hocket.simulator import simulate_traces
 from hocket.simulator.intervals import covered_ps
 from hocket.topology import load
@@ -89,7 +89,7 @@ def replayed_ns(trace: Trace) -> int:
 def _covered_ms(trace: Trace, unknown: bool) -> float:
     """What computation, or communication of unknown size, covers of the recording."""
     is_unknown = np.array([*map(is_unsized, trace.strings), False])[trace.name]
-    is_host = np.array([*(text == "host" for text in trace.strings), False])[trace.name]
+    is_host = np.array([*(text == HOST for text in trace.strings), False])[trace.name]
     rows = np.flatnonzero((trace.type == NodeType.COMP) & (is_unknown if unknown else ~is_unknown & ~is_host))
     start = trace.start_us[rows].astype(np.int64) * 1000
     covered = covered_ps(np.zeros(len(rows), np.int32), start, start + trace.duration_ns[rows], 1)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hocket.chakra.profiled import HOST, SIDE_BY_SIDE, is_unsized, unsized
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.steps import is_step_mark
 from hocket.chakra.summary import kind_of_node
@@ -13,15 +14,18 @@ from hocket.chakra.trace import NodeType, Trace
 
 __all__ = ["KEPT_METADATA", "Anonymizer", "described"]
 
-KEPT_METADATA = ("rank", "world_size", "step_numbers", "step_begins", "accelerator", "precision", "gpu")
+KEPT_METADATA = (
+    *("rank", "world_size", "step_numbers", "step_begins"),
+    *("accelerator", "precision", "gpu", SIDE_BY_SIDE),
+)
 _PLAIN_GROUP = re.compile(r"[0-9]*")
 
 
 class Anonymizer:
     """Replaces names of nodes and groups; one for all ranks of a job, so that they agree.
 
-    A node of communication is called by its kind, a mark of a step keeps its name, any other is called op1, op2, ... by
-    first appearance, a group that is no number g1, g2, ... in the order of their names. Metadata stays as far as
+    A node of communication is called by its kind, a mark of a step and what is the host's keep their names, any other
+    is called op1, op2, ... by first appearance (after what says that it is communication of unknown size), a group that is no number g1, g2, ... in the order of their names. Metadata stays as far as
     KEPT_METADATA says; fields without a column (inputs, outputs, attributes of other tools) do not stay.
     """
 
@@ -64,7 +68,10 @@ class Anonymizer:
         return tuple(text if index in used else "" for index, text in enumerate(trace.strings))
 
     def _name(self, name: str) -> str:
-        return name if not name or is_step_mark(name) else self._names.setdefault(name, f"op{len(self._names) + 1}")
+        if name in ("", HOST) or is_step_mark(name):
+            return name
+        other = f"op{len(self._names) + 1}"
+        return self._names.setdefault(name, unsized(other) if is_unsized(name) else other)
 
     def _group(self, name: str) -> str:
         if _PLAIN_GROUP.fullmatch(name):

@@ -4,20 +4,23 @@ from collections.abc import Mapping
 
 from hocket.chakra.trace import Trace
 
-__all__ = ["RUNS_SIDE_BY_SIDE", "UNSIZED", "is_unsized", "runs_side_by_side", "unsized"]
+__all__ = ["HOST", "RUNS_SIDE_BY_SIDE", "SIDE_BY_SIDE", "UNSIZED", "is_unsized", "runs_side_by_side", "unsized"]
 
-_SIDE_BY_SIDE = "computes_side_by_side"
+#: The name of a COMP node in which a rank, or one of its streams, waits for the host.
+HOST = "host"
+#: How the names of COMP nodes begin that are `unsized`.
 UNSIZED = "communication of unknown size"
 
+SIDE_BY_SIDE = "computes_side_by_side"
 #: Metadata of a trace whose dependencies say all of what runs after what on the rank, as those of a GPU's streams or a
 #: host's threads: computations that do not depend on each other run side by side. Without it a rank computes one node
 #: at a time.
-RUNS_SIDE_BY_SIDE: Mapping[str, object] = {_SIDE_BY_SIDE: True}
+RUNS_SIDE_BY_SIDE: Mapping[str, object] = {SIDE_BY_SIDE: True}
 
 
 def runs_side_by_side(trace: Trace) -> bool:
     """Whether the trace says RUNS_SIDE_BY_SIDE."""
-    return trace.metadata.get(_SIDE_BY_SIDE) is True
+    return trace.metadata.get(SIDE_BY_SIDE) is True
 
 
 def unsized(kernel: str) -> str:

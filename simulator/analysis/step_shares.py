@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.enums import StrEnum
+from hocket.chakra.profiled import HOST
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.analysis.dimensions import (
     MESSAGES,
@@ -22,7 +23,6 @@ from hocket.simulator.workload import NodeKind
 
 __all__ = ["Activity", "StepPart", "StepShares", "step_shares"]
 
-_HOST = "host"
 _UNSIZED = "of unknown size"
 
 
@@ -106,7 +106,7 @@ class _Division:
         self._begun = self._start[prediction.node_cause]
         self._finish_ps = prediction.finish_ps
         kind = workload.kind
-        is_host = np.array([name == _HOST for name in workload.strings] or [False])[workload.name]
+        is_host = np.array([name == HOST for name in workload.strings] or [False])[workload.name]
         self._computing = (kind == NodeKind.COMPUTE) & ~is_host
         self._on_host = (kind == NodeKind.COMPUTE) & is_host
         self._memory = kind == NodeKind.MEMORY

@@ -18,7 +18,7 @@ from hocket.chakra.importers.pytorch.starts import Start, starts_of
 from hocket.chakra.importers.pytorch.streams import awaited, dependencies
 from hocket.chakra.importers.pytorch.work import OperatorWork
 from hocket.chakra.importers.rank import IssuedCall, Notes
-from hocket.chakra.profiled import RUNS_SIDE_BY_SIDE, UNSIZED, unsized
+from hocket.chakra.profiled import HOST, RUNS_SIDE_BY_SIDE, UNSIZED, unsized
 from hocket.chakra.steps import NO_STEP
 from hocket.chakra.trace import NodeType, Trace
 
@@ -156,7 +156,7 @@ class _Device:
         before = self._nodes_of(start.after)
         if start.idle:
             host = self._builder.add_comp(
-                "host",
+                HOST,
                 start_us=(event.start - start.idle) // 1000,
                 duration_ns=start.idle,
                 deps=self._nodes_of(start.idle_after),

@@ -12,6 +12,7 @@ from hocket.chakra.importers.pytorch.kineto import HostOperator, Kineto
 from hocket.chakra.importers.pytorch.waits import AUTOGRAD, waits_of
 from hocket.chakra.importers.pytorch.work import OperatorWork
 from hocket.chakra.importers.rank import IssuedCall, Notes
+from hocket.chakra.profiled import HOST
 from hocket.chakra.trace import Trace
 
 __all__ = ["host_trace", "operators", "roots"]
@@ -40,7 +41,7 @@ def host_trace(
         outermost[thread] = list(roots(operations))
         items += operators(operations)
     items += calls_of(issues, groups, waits_of(events, issues, outermost, notes), notes)
-    return build_lanes(rank, items, "host", {"generator": "PyTorch profiler"})
+    return build_lanes(rank, items, HOST, {"generator": "PyTorch profiler"})
 
 
 def _busiest(operations: Sequence[HostOperator]) -> set[int]:

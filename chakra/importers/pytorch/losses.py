@@ -31,8 +31,8 @@ def _note_end(path: Path, kineto: Kineto, notes: Notes) -> None:
     begin, end = min((start for start, _ in spans), default=0), max((end for _, end in spans), default=0)
     if kineto.is_cut and not kineto.device and (lost or kineto.gpu or "nccl" in kineto.backend):
         raise FormatError(
-            f"{path}: cut off before its kernels, so that nothing tells how long they ran; copy the file anew, or profile"
-            " again"
+            f"{path}: cut off before its kernels, so that nothing tells how long they ran; copy the file anew, or"
+            " profile again"
         )
     if kineto.is_cut:
         shown = f"what it has ends {(end - begin) / 1e6:.3f} ms after its first event, the rest is lost"
@@ -40,4 +40,4 @@ def _note_end(path: Path, kineto: Kineto, notes: Notes) -> None:
     if lost and kineto.device:
         first, last = ((launch - begin) / 1e6 for launch in (lost[0], lost[-1]))
         between = f"between {first:.3f} and {last:.3f} ms after the first event"
-        notes[f"kernels of {path} launched between {between} that are not in it: their time is missing"] += len(lost)
+        notes[f"kernels of {path} launched {between} that are not in it: their time is missing"] += len(lost)

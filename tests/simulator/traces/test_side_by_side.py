@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from in_process import hocket
 
-from hocket.chakra import TraceBuilder, TraceSet, write_traces
+from hocket.chakra import TraceBuilder, TraceSet, read_traces, write_traces
 from hocket.chakra.profiled import RUNS_SIDE_BY_SIDE, unsized
 
 RING = "ring:2,bandwidth=1GB/s,latency=1us"
@@ -62,3 +62,12 @@ def test_communication_of_unknown_size_is_no_computation(tmp_path: Path) -> None
 def test_slowing_computation_beside_communication_is_said_to_be_in_the_recording(tmp_path: Path) -> None:
     found = simulated(streams(tmp_path / "job", dict(RUNS_SIDE_BY_SIDE)), "-t", RING, "--overlap-slowdown", "2")
     assert "--overlap-slowdown" in "".join(found["notes"])
+
+
+def test_anonymized_streams_still_overlap(tmp_path: Path) -> None:
+    job = streams(tmp_path / "job", dict(RUNS_SIDE_BY_SIDE), unsized("ncclDevKernel_Generic"))
+    assert hocket("trace", "anonymize", job, "-o", tmp_path / "public").returncode == 0
+    found, before = (simulated(folder, "-t", RING) for folder in (tmp_path / "public", job))
+    assert (found["time_ps"], found["ranks"], found["notes"]) == (before["time_ps"], before["ranks"], before["notes"])
+    names = read_traces(tmp_path / "public").traces[0].strings
+    assert not [name for name in names if "nccl" in name]
