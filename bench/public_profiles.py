@@ -5,8 +5,8 @@ Run: python -m hocket.bench.public_profiles [FOLDER]     ($HOCKET_PUBLIC_PROFILE
 `recorded`: from the first node of the trace that `hocket trace import` makes to the end of the last. `replayed`: that
 trace simulated alone, its communication taking the time that it took in the recording: what streams and waits make of
 the recorded durations. `simulated`: the job that `hocket trace complete` makes of it, on its machine: communication as
-predicted, without the waits for other ranks that it had in the recording. `computation` of these nodes, `unsized`
-communication of unknown size (both in the recording, overlaps counted once).
+predicted, without the waits for other ranks that it had in the recording. Of the recording, overlaps counted once:
+`computation`; `communication`, which is predicted; `unsized`, communication of unknown size.
 """
 
 import json
@@ -86,14 +86,16 @@ def replayed_ns(trace: Trace) -> int:
     return simulate_traces(TraceSet((alone,)), load("ring:2,bandwidth=1GB/s,latency=1us")).time_ps // 1000
 
 
-def _covered_ms(trace: Trace, unknown: bool) -> float:
-    """What computation, or communication of unknown size, covers of the recording."""
-    is_unknown = np.array([*map(is_unsized, trace.strings), False])[trace.name]
-    is_host = np.array([*(text == HOST for text in trace.strings), False])[trace.name]
-    rows = np.flatnonzero((trace.type == NodeType.COMP) & (is_unknown if unknown else ~is_unknown & ~is_host))
-    start = trace.start_us[rows].astype(np.int64) * 1000
-    covered = covered_ps(np.zeros(len(rows), np.int32), start, start + trace.duration_ns[rows], 1)
-    return float(covered[0]) / 1e6
+def _covered_ms(trace: Trace) -> Iterator[float]:
+    """What computation, communication and such of unknown size cover of the recording."""
+    computes = trace.type == NodeType.COMP
+    unknown = computes & np.array([is_unsized(text) for text in trace.strings])[trace.name]
+    on_host = np.array([text == HOST for text in trace.strings])[trace.name]
+    for kind in (computes & ~unknown & ~on_host, trace.type >= NodeType.COMM_SEND, unknown):
+        rows = np.flatnonzero(kind)
+        start = trace.start_us[rows].astype(np.int64) * 1000
+        covered = covered_ps(np.zeros(len(rows), np.int32), start, start + trace.duration_ns[rows], 1)
+        yield float(covered[0]) / 1e6
 
 
 def _hocket(*arguments: object) -> None:
@@ -113,8 +115,7 @@ def _row(profile: Profile, folder: Path) -> Iterator[str]:
     yield f"{recorded:.2f} ms"
     for time in (replayed_ns(trace) / 1e6, found["time_ps"] / 1e9):
         yield f"{time:.2f} ms ({100 * (time / recorded - 1):+.1f} %)"
-    yield f"{_covered_ms(trace, False):.2f} ms"
-    yield f"{_covered_ms(trace, True):.2f} ms"
+    yield from (f"{covered:.2f} ms" for covered in _covered_ms(trace))
 
 
 def main() -> None:
@@ -124,8 +125,8 @@ def main() -> None:
     folder = parser.parse_args().folder
     if folder is None:
         parser.error("name the folder of the profiles")
-    print("| profile | recorded | replayed | simulated | computation | unsized |")
-    print("|---|---|---|---|---|---|")
+    print("| profile | recorded | replayed | simulated | computation | communication | unsized |")
+    print("|---|---|---|---|---|---|---|")
     for profile in PROFILES:
         if (Path(folder) / profile.file).is_file():
             print(f"| {' | '.join(_row(profile, Path(folder)))} |", flush=True)

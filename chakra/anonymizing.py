@@ -25,8 +25,9 @@ class Anonymizer:
     """Replaces names of nodes and groups; one for all ranks of a job, so that they agree.
 
     A node of communication is called by its kind, a mark of a step and what is the host's keep their names, any other
-    is called op1, op2, ... by first appearance (after what says that it is communication of unknown size), a group that is no number g1, g2, ... in the order of their names. Metadata stays as far as
-    KEPT_METADATA says; fields without a column (inputs, outputs, attributes of other tools) do not stay.
+    is called op1, op2, ... by first appearance (after what says that it is communication of unknown size), a group that
+    is no number g1, g2, ... in the order of their names. Metadata stays as far as KEPT_METADATA says; fields without a
+    column (inputs, outputs, attributes of other tools) do not stay.
     """
 
     def __init__(self, groups: Mapping[str, tuple[int, ...]]) -> None:
