@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import TraceError
 from hocket.chakra.builder import TraceBuilder
+from hocket.chakra.job_metadata import placed_in_whole
 from hocket.chakra.reading import TraceFiles
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.trace import NodeType, Trace
@@ -57,13 +58,13 @@ class Combination:
     def _placed(self, number: int, rank: int, trace: Trace) -> Trace:
         name, groups = self._names[number], self._jobs[number].groups
         everybody = [text for text in ("", "0") if text not in groups]  # names of all ranks
-        renamed = {text: f"{text}@{name}" for text in group_names(trace)}
+        renamed = {text: f"{text}@{name}" for text in (*groups, *group_names(trace))}
         renamed |= {text: f"{_WORLD}@{name}" for text in everybody}
         strings = (*trace.strings, "")  # a collective that names no group is of all ranks
         unnamed = (trace.process_group < 0) & (trace.type == NodeType.COMM_COLL)
         named = replace(
             trace,
-            metadata={**trace.metadata, "rank": rank, "world_size": self.num_ranks, "job": name},
+            metadata=placed_in_whole(trace.metadata, name, self._jobs[number].num_ranks, rank, self.num_ranks),
             strings=strings,
             process_group=np.where(unnamed, len(strings) - 1, trace.process_group).astype(np.int32),
             comm_src=self._new(number, trace.comm_src),

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hocket.chakra.job_metadata import with_groups_renamed
 from hocket.chakra.trace import Trace
 
 __all__ = ["group_names", "rename_groups"]
@@ -16,7 +17,8 @@ def group_names(trace: Trace) -> tuple[str, ...]:
 
 
 def rename_groups(trace: Trace, names: Mapping[str, str]) -> Trace:
-    """The trace with its groups called as `names` says; those it lacks keep their names. Shares all other columns."""
+    """The trace with its groups called as `names` says, in its metadata too; those it lacks keep their names. Shares
+    all other columns."""
     used = np.unique(trace.process_group[trace.process_group >= 0])
     old = group_names(trace)
     # A node may have the same name as a group, so the new names are strings of their own, behind the others.
@@ -24,6 +26,7 @@ def rename_groups(trace: Trace, names: Mapping[str, str]) -> Trace:
     place[used] = len(trace.strings) + np.arange(len(used))
     return replace(
         trace,
+        metadata=with_groups_renamed(trace.metadata, names),
         strings=trace.strings + tuple(names.get(name, name) for name in old),
         process_group=place[trace.process_group],
     )

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import TraceError
 from hocket.chakra.file import BLOCK_BYTES
+from hocket.chakra.job_metadata import without_totals
 from hocket.chakra.ranks import RankSubset
 from hocket.chakra.reading import TraceFiles
 from hocket.chakra.steps import NO_STEP, has_step_metadata, step_of_nodes
@@ -53,7 +54,8 @@ def slice_traces(
     """Has `write(rank, blocks)` write the part of each rank; returns its groups, and what was done (in words: count).
 
     Dependencies on what is left out become dependencies on what that depended on, if it is in the part. Ranks get the
-    numbers from 0 on, in the order that is asked for. Raises TraceError for a rank that is not there, one without a
+    numbers from 0 on, in the order that is asked for. What metadata say of the whole job's step (tokens, operations,
+    the request that made it) is left out. Raises TraceError for a rank that is not there, one without a
     node in the part, and as `TraceSelection.rows`; nothing is written then.
     """
     wanted = tuple(range(traces.num_ranks)) if selection.ranks is None else selection.ranks
@@ -106,7 +108,8 @@ class _Part:
         for trace in self._file.blocks(BLOCK_BYTES if self._ordered else _WHOLE, complete=True):
             chosen, of_ranks = self._selection.rows(trace, str(self._file.path)), self._ranks.rows(trace)
             done["messages from or to ranks that are not in the part left out"] += int((chosen & ~of_ranks).sum())
-            yield self._ranks.renamed(cutter.cut(trace, chosen & of_ranks))
+            part = self._ranks.renamed(cutter.cut(trace, chosen & of_ranks))
+            yield replace(part, metadata=without_totals(part.metadata))
             if self._ordered and len(trace) and int(trace.id[-1]) >= self._last:
                 break
         done["dependencies led past nodes that were left out"] += cutter.num_mended

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from hocket.base.errors import Infeasible, TraceError
 from hocket.chakra.agreement import collectives_by_group
 from hocket.chakra.finding import TraceSeverity, at_node, source_of
+from hocket.chakra.job_metadata import without_totals
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSet
 from hocket.chakra.validate import validate
@@ -228,7 +229,7 @@ def _copied(trace: Trace, rank: int, copy: int, num_ranks: int, factor: int, gro
     """
     shift = copy * num_ranks
     names = {name: _copies(name, factor)[copy] for name in group_names(trace) if name not in grown}
-    metadata = trace.metadata | {"world_size": num_ranks * factor}
+    metadata = without_totals(trace.metadata) | {"world_size": num_ranks * factor}
     if "rank" in metadata:
         metadata["rank"] = rank + shift
     return replace(

@@ -8,13 +8,11 @@ import numpy as np
 
 from hocket.base.errors import FormatError
 from hocket.chakra.importers.rank import Notes, RankTrace
+from hocket.chakra.job_metadata import GROUP_DESCRIPTIONS
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.trace import Trace
 
-__all__ = ["GROUP_DESCRIPTIONS", "ImportedJob", "assemble"]
-
-#: The attribute of a trace's metadata that says what its groups are for.
-GROUP_DESCRIPTIONS = "group_descriptions"
+__all__ = ["ImportedJob", "assemble"]
 
 # Members in group order, and which of the groups with these members, in the order of the rank's list.
 _GroupKey = tuple[tuple[int, ...], int]

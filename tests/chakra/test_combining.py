@@ -11,6 +11,7 @@ from hocket.base.errors import TraceError
 from hocket.chakra import CollectiveType, TraceSet, read_traces, write_traces
 from hocket.chakra.builder import TraceBuilder
 from hocket.chakra.combining import Combination
+from hocket.chakra.job_metadata import described_groups
 from hocket.chakra.reading import TraceFiles
 from hocket.chakra.validate import validate
 from hocket.simulator import simulate_traces
@@ -77,3 +78,24 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
             Combination([job, job], names, ranks)
     done = hocket("trace", "combine", "one", "one", "--place", "0-1", "-o", "x", cwd=tmp_path)
     assert done.returncode == 2 and "--place is given 1 times for 2 jobs" in done.stderr
+
+
+def test_metadata_say_which_job_a_rank_is_of_and_what_its_groups_are_for(tmp_path: Path) -> None:
+    """Also of a combination in a combination, and where a block does not use the group that is described."""
+    told = {"rank": 0, "world_size": 2, "group_descriptions": ["0=default_pg", "1=mesh_tp", "7=mesh_dp"]}
+    builders = [TraceBuilder(told | {"rank": rank}) for rank in range(2)]
+    for builder in builders:
+        builder.add_collective("sum", CollectiveType.ALL_REDUCE, 1000, group="1")
+    traces = TraceSet(tuple(builder.build() for builder in builders), {"1": (0, 1), "7": (0, 1)})
+    write_traces(tmp_path / "one", traces)
+    write_job(tmp_path / "two", 3, 1000)
+    for parts, name in ((["one", "two"], "pair"), (["pair", "two"], "whole")):
+        assert hocket("trace", "combine", *parts, "-o", name, cwd=tmp_path).returncode == 0
+    pair, whole = (read_traces(tmp_path / name).traces for name in ("pair", "whole"))
+    assert [(each.metadata["job"], each.metadata["job_world_size"]) for each in pair] == [("one", 2)] * 2 + [
+        ("two", 3)
+    ] * 3
+    assert described_groups(pair[0].metadata) == {"world@one": "default_pg", "1@one": "mesh_tp", "7@one": "mesh_dp"}
+    assert [each.metadata["job"] for each in whole] == ["one@pair"] * 2 + ["two@pair"] * 3 + ["two"] * 3
+    assert [each.metadata["job_world_size"] for each in whole] == [2] * 2 + [3] * 6
+    assert {each.metadata["world_size"] for each in whole} == {8}

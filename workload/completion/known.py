@@ -1,14 +1,13 @@
 """The ranks of a job whose traces are there."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hocket.base.errors import TraceError
 from hocket.chakra.groups import read_groups
-from hocket.chakra.importers.job import GROUP_DESCRIPTIONS
 from hocket.chakra.importers.told import ASSUMED_WORLD
+from hocket.chakra.job_metadata import described_groups
 from hocket.chakra.merging import trace_paths
 from hocket.chakra.reading import find_groups, read_trace
 from hocket.chakra.trace import Trace
@@ -50,7 +49,7 @@ def read_known(path: Path | str) -> KnownRanks:
         world = trace.metadata.get("world_size")
         if isinstance(world, int) and not trace.metadata.keys() & ASSUMED_WORLD.keys():
             worlds.setdefault(world, str(file))
-        descriptions |= _descriptions(trace.metadata)
+        descriptions |= described_groups(trace.metadata)
     if len(worlds) > 1:
         (first, one), (second, other) = list(worlds.items())[:2]
         raise TraceError(f"{one}: of a job of {first} ranks, but {other} is of one of {second}: give those of one job")
@@ -66,9 +65,3 @@ def _rank_of(file: Path, trace: Trace) -> int:
     if number is None:
         raise TraceError(f"{file}: neither its metadata nor its name tells its rank: call it NAME.RANK.et")
     return int(number[1])
-
-
-def _descriptions(metadata: Mapping[str, object]) -> dict[str, str]:
-    told = metadata.get(GROUP_DESCRIPTIONS)
-    pairs = [text.partition("=") for text in told if isinstance(text, str)] if isinstance(told, list) else []
-    return {name: description for name, _, description in pairs}
