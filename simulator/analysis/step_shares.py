@@ -57,8 +57,9 @@ class StepShares:
     Of what goes on at one time the first of `parts` counts. `computation`; `host`, where only the host works (nodes
     called so, of imported profiles); `memory`, nodes that load and store; `exposed communication` of a dimension: it
     goes on, all its ranks there, and the rank does nothing of the former; `bubble`: all that the rank does is wait for
-    another pipeline stage, or it has ended and stages have not; `skew` of a dimension: it waits, in a collective,
-    for another rank of its own stage, or it has ended and others have not; `idle`: none of these.
+    another pipeline stage, or it has ended and stages of its pipeline have not; `skew` of a dimension: it waits, in a
+    collective or a message that is none of a pipeline, for another rank; `skew, at the end`: its pipeline has ended and
+    others have not; `idle`: none of these.
 
     `overlap` has a row a dimension, with columns summed over the ranks, int64 picoseconds: `dimension`;
     `communication_ps`, in which it goes on; `exposed_ps`, the part of it in which its rank does not compute (two
@@ -90,15 +91,20 @@ class StepShares:
         return float(computation.max() / max(computation.mean(), 1) - 1)
 
 
-def step_shares(prediction: Prediction, groups: Mapping[str, Sequence[int]]) -> StepShares:
-    """Divides the time of each rank. `groups` are the job's process groups, world ranks by name."""
-    return _Division(prediction, groups).shares()
+def step_shares(
+    prediction: Prediction, groups: Mapping[str, Sequence[int]], purposes: Mapping[str, str] | None = None
+) -> StepShares:
+    """Divides the time of each rank. `groups` are the job's process groups, world ranks by name, `purposes` what they
+    are for where something other than their names tells that (`dimensions.purposes_of_groups`)."""
+    return _Division(prediction, groups, purposes or {}).shares()
 
 
 class _Division:
     """Intervals of one prediction's nodes, by what they are."""
 
-    def __init__(self, prediction: Prediction, groups: Mapping[str, Sequence[int]]) -> None:
+    def __init__(
+        self, prediction: Prediction, groups: Mapping[str, Sequence[int]], purposes: Mapping[str, str]
+    ) -> None:
         workload = self._workload = prediction.workload
         self._time_ps = prediction.time_ps
         self._rank = workload.rank
@@ -112,20 +118,24 @@ class _Division:
         self._memory = kind == NodeKind.MEMORY
         self._collective = kind == NodeKind.COLLECTIVE
         self._message = (kind == NodeKind.SEND) | (kind == NodeKind.RECEIVE)
-        self._names, self._dimension = self._dimensions(groups)
-        self._across = self._waits_across_stages()
+        self._names, self._dimension = self._dimensions(groups, purposes)
+        self._across, self._pipeline = self._waits_across_stages()
 
-    def _dimensions(self, groups: Mapping[str, Sequence[int]]) -> tuple[list[str], NDArray[np.int16]]:
+    def _dimensions(
+        self, groups: Mapping[str, Sequence[int]], purposes: Mapping[str, str]
+    ) -> tuple[list[str], NDArray[np.int16]]:
         """The dimensions of the job, in order, and which of them each node that communicates is of (else -1)."""
         workload = self._workload
         sizes = [len(workload.calls[at].group) for at in workload.call_of.tolist()]
         pairs = [*zip(workload.group_of.tolist(), sizes, strict=True)]
         known = {
-            (group, size): dimension_of_group(workload.groups[group], size, workload.num_ranks)
+            (group, size): dimension_of_group(
+                workload.groups[group], size, workload.num_ranks, purposes.get(workload.groups[group], "")
+            )
             for group, size in set(pairs)
         }
-        ends = {"src": workload.message_src, "dst": workload.message_dst}
-        of_message = dimensions_of_messages(ends, groups)
+        messages: Columns = {"src": workload.message_src, "dst": workload.message_dst, "bytes": workload.message_bytes}
+        of_message = dimensions_of_messages(messages, groups, purposes)
         names = in_order([*known.values(), *np.unique(of_message).tolist()])
         number = {name: at for at, name in enumerate(names)}
         found = np.full(len(workload.kind), -1, np.int16)
@@ -141,9 +151,10 @@ class _Division:
         found[self._message] = numbers[workload.operand[self._message]]
         return names, found
 
-    def _waits_across_stages(self) -> NDArray[np.bool_]:
+    def _waits_across_stages(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Of each node: whether who waits there waits for another pipeline stage. So do messages of a pipeline, and
-        collectives two of whose members are of one pipeline: it leads messages from stage to stage."""
+        collectives two of whose members are of one pipeline: it leads messages from stage to stage. And a number of
+        each rank's pipeline."""
         workload = self._workload
         stages = [at for at, name in enumerate(self._names) if name in (PIPELINE, MESSAGES)]
         across: NDArray[np.bool_] = self._message & np.isin(self._dimension, stages)
@@ -153,7 +164,7 @@ class _Division:
             calls = [pipeline[call.members] for call in workload.calls]
             spans = np.array([len(np.unique(each)) < len(each) for each in calls] or [False])
             across[self._collective] = spans[workload.call_of[workload.operand[self._collective]]]
-        return across
+        return across, pipeline
 
     def shares(self) -> StepShares:
         masks, waits = self._parts()
@@ -201,13 +212,13 @@ class _Division:
         return covered_ps(self._rank[rows], start, finish, self._workload.num_ranks)
 
     def _add_end(self, parts: list[StepPart], times: list[NDArray[np.int64]]) -> None:
-        """What is left of the job's time when a rank has ended: bubble in a pipeline, else skew."""
-        left = self._time_ps - self._finish_ps
-        if self._across.any():
-            times[parts.index(StepPart(Activity.BUBBLE))] += left
-            return
+        """What is left of the job's time when a rank has ended: bubble up to the end of its pipeline, then skew."""
+        ended = np.zeros(self._workload.num_ranks, np.int64)
+        np.maximum.at(ended, self._pipeline, self._finish_ps)
+        ended = ended[self._pipeline]
+        times[parts.index(StepPart(Activity.BUBBLE))] += ended - self._finish_ps
         parts.append(StepPart(Activity.SKEW, "at the end"))
-        times.append(left)
+        times.append(self._time_ps - ended)
 
     def _overlap(self) -> Columns:
         computing = np.flatnonzero(self._computing)

@@ -14,7 +14,7 @@ from random_jobs import GROUPS, jobs
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
 from hocket.simulator import Prediction, simulate_traces
 from hocket.simulator.analysis import Activity, StepPart, StepShares, step_shares
-from hocket.simulator.analysis.dimensions import dimension_of_group, in_order
+from hocket.simulator.analysis.dimensions import dimension_of_group, in_order, purposes_of_groups
 from hocket.simulator.workload import NodeKind
 from hocket.topology import load
 from hocket.workload.accelerators import parse_accelerator
@@ -94,12 +94,12 @@ def test_parts_are_what_nodes_do_at_each_moment(job: TraceSet, random: Random) -
     rank = random.randrange(3)
     expected = dict.fromkeys(shares.parts, 0)
     rows = np.flatnonzero(prediction.workload.rank == rank)
-    moments = {0, prediction.time_ps, int(prediction.finish_ps[rank])}
+    moments = {0, prediction.time_ps, *_ends(prediction, rank)}
     for row in rows.tolist():
         moments |= {*_times(prediction, row)}
     ordered = sorted(moments)
     for start, finish in pairwise(ordered):
-        expected[_part_at(prediction, rows.tolist(), start, int(prediction.finish_ps[rank]))] += finish - start
+        expected[_part_at(prediction, rows.tolist(), start, *_ends(prediction, rank))] += finish - start
     assert [expected[part] for part in shares.parts] == shares.times_ps[:, rank].tolist()
 
 
@@ -108,7 +108,13 @@ def _times(prediction: Prediction, row: int) -> tuple[int, int, int]:
     return int(start[row]), int(start[cause[row]]), int(finish[row])
 
 
-def _part_at(prediction: Prediction, rows: list[int], moment: int, finish_ps: int) -> StepPart:
+def _ends(prediction: Prediction, rank: int) -> tuple[int, int]:
+    """When the rank ends, and when its pipeline does: that of ranks 1 and 2, if they send each other messages."""
+    pipeline = [1, 2] if rank and _across(prediction) else [rank]
+    return int(prediction.finish_ps[rank]), int(prediction.finish_ps[pipeline].max())
+
+
+def _part_at(prediction: Prediction, rows: list[int], moment: int, finish_ps: int, ended_ps: int) -> StepPart:
     """What counts at a moment on a rank whose nodes are `rows`: computation, else communication that goes on, the
     group of all ranks last, else what is waited for."""
     going, waiting = set(), set()
@@ -130,7 +136,7 @@ def _part_at(prediction: Prediction, rows: list[int], moment: int, finish_ps: in
     for name in in_order(waiting):
         return StepPart(Activity.SKEW, name)
     if moment >= finish_ps:
-        return StepPart(Activity.BUBBLE) if _across(prediction) else StepPart(Activity.SKEW, "at the end")
+        return StepPart(Activity.BUBBLE) if moment < ended_ps else StepPart(Activity.SKEW, "at the end")
     return StepPart(Activity.IDLE)
 
 
@@ -168,6 +174,18 @@ def _dimension(prediction: Prediction, row: int, kind: NodeKind) -> str:
         ("mesh_dp_shard", "DP"),
         ("mesh_tp", "TP"),
         ("mesh_fsdp", "DP"),
+        ("mesh_hsdp", "DP"),
+        ("tp.0@data", "TP"),
+        ("dp.1@expert@train", "DP"),
+        ("world@data", "all ranks"),
+        ("etp.0", "expert TP"),
+        ("EXPERT_TENSOR_PARALLEL_GROUP", "expert TP"),
+        ("EXPERT_TENSOR_AND_MODEL_PARALLEL_GROUP", "EP"),
+        ("tp_embedding", "TP"),
+        ("sp.3", "SP"),
+        ("sequence_parallel", "SP"),
+        ("sequence_data_parallel", "DP"),
+        ("dp_shard_mod_ep", "expert DP"),
         ("0", "all ranks"),
         ("", "all ranks"),
         ("reports", "all ranks"),
@@ -175,5 +193,55 @@ def _dimension(prediction: Prediction, row: int, kind: NodeKind) -> str:
 )
 def test_names_of_groups_tell_the_dimension(name: str, dimension: str) -> None:
     assert dimension_of_group(name, 8, 8) == dimension
-    if dimension == "all ranks":
+    assert "@" in name or dimension_of_group("7", 8, 8, purpose=name) == dimension
+    if dimension == "all ranks" and "@" not in name:
         assert dimension_of_group(name, 4, 8) == "groups of 4"
+
+
+@pytest.mark.parametrize("ring", ["ring_exchange", "with a pipeline"])
+def test_messages_around_a_ring_are_no_pipeline(ring: str) -> None:
+    """Ranks 0 to 3 pass on 1000 B to the next; with a pipeline two such rings, whose ranks send each other messages."""
+    size = 4
+    builders = [TraceBuilder() for _ in range(2 * size if ring == "with a pipeline" else size)]
+    for rank, builder in enumerate(builders):
+        first, place = rank // size * size, rank % size
+        work = builder.add_comp("attention", duration_ns=10_000 * (1 + place) + 5_000 * (first > 0))
+        after, before = first + (place + 1) % size, first + (place - 1) % size
+        sent = builder.add_send("keys", 1_000, src=rank, dst=after, tag=1, deps=[work])
+        got = builder.add_recv("keys", 1_000, src=before, dst=rank, tag=1, deps=[work])
+        if ring == "with a pipeline":
+            other, both = (rank + size) % (2 * size), [sent, got]
+            builder.add_send("activations", 500, src=rank, dst=other, tag=2, deps=both)
+            builder.add_recv("activations", 500, src=other, dst=rank, tag=2, deps=both)
+    traces = TraceSet(tuple(builder.build() for builder in builders))
+    shares = step_shares(simulate_traces(traces, load("switch:8,bandwidth=1GB/s,latency=1us")), {})
+    names = {part.dimension for part in shares.parts if part.activity is Activity.SKEW}
+    assert "messages around a ring" in names
+    assert sum(shares.of(Activity.SKEW)) > 0
+    assert bool(shares.of(Activity.BUBBLE).any()) == (ring == "with a pipeline")
+    assert (shares.times_ps.sum(axis=0) == shares.time_ps).all()
+
+
+def test_the_bubble_ends_with_the_own_pipeline() -> None:
+    """Ranks 0 and 1 are a pipeline that ends at 5 us, with a message of 1000 B; rank 2 computes 9 us."""
+    first, second, other = TraceBuilder(), TraceBuilder(), TraceBuilder()
+    work = first.add_comp("forward", duration_ns=2_000)
+    first.add_send("activations", 1_000, src=0, dst=1, deps=[work])
+    got = second.add_recv("activations", 1_000, src=0, dst=1)
+    second.add_comp("forward", duration_ns=1_000, deps=[got])
+    other.add_comp("forward", duration_ns=9_000)
+    traces = TraceSet(tuple(builder.build() for builder in (first, second, other)))
+    shares = step_shares(simulate_traces(traces, TOPOLOGY), {})
+    finish = (simulate_traces(traces, TOPOLOGY).finish_ps).tolist()
+    assert of(shares, Activity.SKEW, "at the end") == [9 * US - finish[1], 9 * US - finish[1], 0]
+    assert of(shares, Activity.BUBBLE) == [finish[1] - finish[0], 2 * US, 0]
+
+
+def test_what_importers_number_is_told_by_what_the_groups_are_for() -> None:
+    metadata = {"group_descriptions": ["1=mesh_tp", "2=PIPELINE_MODEL_PARALLEL_GROUP"]}
+    builders = [TraceBuilder(metadata) for _ in range(2)]
+    for builder in builders:
+        builder.add_collective("sum", CollectiveType.ALL_REDUCE, 2_000, group="1")
+    traces = TraceSet(tuple(builder.build() for builder in builders), {"1": (0, 1)})
+    shares = step_shares(simulate_traces(traces, PAIR), traces.groups, purposes_of_groups(traces))
+    assert shares.overlap["dimension"].tolist() == ["TP"]
