@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -50,7 +50,9 @@ class AlgorithmChooser:
 
     `algorithms` maps a kind (or `barrier`) to a native algorithm, a `.schedule` file, `auto`, one of NCCL's
     (`hocket.simulator.stock`, of whose machines `nccl` is the model), or `library`, which `library` says; kinds it
-    lacks take DEFAULT_ALGORITHMS. A call that takes `auto` begins `launch_ps` after its ranks have come to it.
+    lacks take DEFAULT_ALGORITHMS. Calls of a kind by a group (ranks of the topology) that `schedules` has one for
+    follow it, whatever their size. A call that takes `auto` begins `launch_ps` (of each call, or of all) after its
+    ranks have come to it; one that follows such a schedule likewise, or as a group of messages of the `library` does.
     Raises ScheduleError for an unknown kind or algorithm, and for a schedule that was made for another kind or
     topology.
     """
@@ -61,9 +63,11 @@ class AlgorithmChooser:
         algorithms: Mapping[str, str],
         nccl: NcclModel | None = None,
         library: LibraryCalls | None = None,
-        launch_ps: int = 0,
+        launch_ps: int | Callable[[CollectiveCall], int] = 0,
+        schedules: Mapping[tuple[str, tuple[int, ...]], Schedule] | None = None,
     ) -> None:
         self._launch_ps = launch_ps
+        self._schedules = schedules or {}
         self._programs = nccl_programs(algorithms.values(), topology, nccl)
         self._library = library
         for kind, name in algorithms.items():
@@ -89,6 +93,11 @@ class AlgorithmChooser:
     def candidates(self, call: CollectiveCall) -> Iterable[CollectivePlan | SpelledOut]:
         """The plans that the call may follow: the one that was asked for, or with `auto` all that can do it."""
         name, note = self._algorithms[call.kind], None
+        own = self._schedules.get((call.kind, call.group))
+        if own is not None and call.block_bytes is None:
+            sized = _of_sizes(own.collective, call)
+            launch_ps = self._library.launch_ps(call) if self._library is not None else self._launch_of(call)
+            return [CollectivePlan(own, own.generator, sized=sized, launch_ps=launch_ps)]
         if name in self._files:
             schedule = self._files[name]
             if tuple(schedule.ranks.tolist()) == call.group and schedule.collective.root == call.root:
@@ -119,8 +128,12 @@ class AlgorithmChooser:
         return replace(messages, launch_ps=self._library.launch_ps(call))
 
     def _launched(self, name: str, call: CollectiveCall) -> CollectivePlan:
-        plan = self._native(name, call)
-        return replace(plan, launch_ps=self._launch_ps) if self._launch_ps and len(call.group) > 1 else plan
+        return replace(self._native(name, call), launch_ps=self._launch_of(call))
+
+    def _launch_of(self, call: CollectiveCall) -> int:
+        if len(call.group) < 2:
+            return 0
+        return self._launch_ps(call) if callable(self._launch_ps) else self._launch_ps
 
     def _native(self, name: str, call: CollectiveCall, note: str | None = None) -> CollectivePlan:
         collective = call.collective

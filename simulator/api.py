@@ -130,6 +130,7 @@ def _by_library(
     algorithms: Mapping[str, str],
     nccl: NcclModel | None,
     most_messages: int,
+    schedules: Mapping[tuple[str, tuple[int, ...]], Schedule] | None = None,
 ) -> Prediction:
     """What a workload takes some of whose collectives the stock library serves: chunk by chunk up to so many
     messages."""
@@ -140,7 +141,7 @@ def _by_library(
     messages = library.num_messages(placed, kinds) if most_messages else 0
     if messages > most_messages:
         library = replace(library, by_chunks=False)
-    chooser = AlgorithmChooser(topology, algorithms, nccl, library)
+    chooser = AlgorithmChooser(topology, algorithms, nccl, library, schedules=schedules)
     found = simulate(workload, topology, fidelity, chooser.candidates, library.message_launch_ps(placed))
     return replace(found, assumed=(*found.assumed, *library.sentences(placed, kinds, messages)))
 
@@ -263,6 +264,7 @@ def simulate_traces(
     machine: Accelerator | None = None,
     by_chunks: bool = False,
     launch_ps: int = 0,
+    schedules: Mapping[tuple[str, tuple[int, ...]], Schedule] | None = None,
     folded: bool | None = None,
     fidelity: Fidelity = STANDARD,
 ) -> Prediction:
@@ -272,7 +274,9 @@ def simulate_traces(
     native algorithm that is fastest on its own under the model, or what stock NCCL does, as in `simulate_collective`.
     As a string: for all kinds (NCCL's: for those that it has programs for). What takes `library` is simulated chunk by
     chunk where that is up to MOST_MESSAGES messages in all (`by_chunks`: up to MOST_MESSAGES_ASKED), else in the times
-    of its model. Without a library, messages and what takes `auto` begin `launch_ps` after they are called.
+    of its model. Calls of a kind by a group (ranks of the topology) that `schedules` has one for follow it, cut to
+    their size. Without a library, messages and what takes `auto` or such a schedule begin `launch_ps` after they are
+    called; where `nccl` is given and all take `auto`, when its messages would.
     `chunks_per_rank` cuts the collectives of native algorithms. Every computation takes `compute_scale` times its
     recorded duration: what if the processors were faster? While a rank communicates it computes
     `fidelity.overlap_slowdown` times as long. What has no recorded duration takes what `accelerator` (operations
@@ -296,9 +300,14 @@ def simulate_traces(
             workload = replace(workload, placement=places, notes=(*workload.notes, note))
         if LIBRARY in chosen.values():
             most = MOST_MESSAGES_ASKED if by_chunks else MOST_MESSAGES
-            return _by_library(workload, topology, fidelity, chosen, nccl, most)
-        chooser = AlgorithmChooser(topology, chosen, nccl, launch_ps=launch_ps)
-        of_messages = np.full(len(workload.message_src), launch_ps, np.int64)
+            return _by_library(workload, topology, fidelity, chosen, nccl, most, schedules)
+        if nccl is not None and {*chosen.values()} == {AUTO}:
+            library = LibraryCalls(nccl, topology, by_chunks=False)
+            chooser = AlgorithmChooser(topology, chosen, nccl, launch_ps=library.launch_ps, schedules=schedules)
+            of_messages = library.message_launch_ps(workload.placed())
+        else:
+            chooser = AlgorithmChooser(topology, chosen, nccl, launch_ps=launch_ps, schedules=schedules)
+            of_messages = np.full(len(workload.message_src), launch_ps, np.int64)
         return simulate(workload, topology, fidelity, chooser.candidates, of_messages)
 
     if folded is None:

@@ -71,13 +71,15 @@ def solve(
     objective: Objective = Objective.AUTO,
     free_chunks: bool = False,
     time_limit_s: float | None = None,
+    affordable_s: float = AFFORDABLE_S,
     watch: Watch | None = None,
 ) -> Synthesized:
     """A verified schedule with its bound.
 
     `engine` is one of `hocket.synthesizer.ENGINES`, `native:NAME` (that native algorithm alone), or `auto`: all that
     fit and are affordable, the native algorithms among them, until one is within 0.01 % of the lower bound; the
-    quickest schedule wins. What combines (reduce_scatter, reduce) is found backwards in time on the reversed topology,
+    quickest schedule wins. Affordable is what is estimated to take `affordable_s` seconds, or the time limit where that
+    is more. What combines (reduce_scatter, reduce) is found backwards in time on the reversed topology,
     and all_reduce also as reduce_scatter, then all_gather. `free_chunks`: the problem's chunks per
     rank may be changed for the better.
 
@@ -94,7 +96,7 @@ def solve(
         raise ScheduleError(f"the time limit must be more than 0 seconds, got {time_limit_s:g}")
     aimed = aim(problem, objective)
     supervise(lambda: aimed.bound, search.progress, watch=watch)
-    affordable_s = AFFORDABLE_S if time_limit_s is None else max(AFFORDABLE_S, time_limit_s)
+    affordable_s = affordable_s if time_limit_s is None else max(affordable_s, time_limit_s)
 
     def work() -> AnySchedule:
         known = choose_chunks(aimed.cut, search, engine) if free_chunks else None

@@ -81,7 +81,7 @@ DOORS = {
     "simulator": {"api", "curves", "timeline"},
     "nccl": set(),
     "calibration": {"parameters", "reading"},
-    "synthesizer": {"barrier", "chunking", "portfolio", "summary", "synthesis", "together", "windows"},
+    "synthesizer": {"alike_groups", "barrier", "chunking", "portfolio", "summary", "synthesis", "together", "windows"},
     "translator": {"algorithm", "program_schedule", "targets", "translate"},
     "translator/msccl": {"judge", "xml_read", "xml_write"},
     "recording": {"devices", "merge", "profiles", "summary", "tables", "timeline"},
