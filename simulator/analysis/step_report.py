@@ -6,19 +6,27 @@ from hocket.simulator.analysis.job_facts import JobFacts
 from hocket.simulator.analysis.step_shares import StepShares
 from hocket.simulator.prediction import Prediction
 
-__all__ = ["StepSummary", "WhatIf"]
+__all__ = ["AS_ASKED", "StepSummary", "WhatIf"]
 
+AS_ASKED = "as asked"
+"""By whose algorithms a what-if is simulated: by those of the job itself."""
 _LEAST_GAIN = 1 / 1000
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """One thing changed: a job of `from_ps` then takes `to_ps`, both simulated alike, by the algorithms `of`."""
+    """One thing changed: a job of `from_ps`, as it was asked for, then takes `to_ps`; `of` says by whose algorithms
+    that is simulated."""
 
     name: str
     of: str
     from_ps: int
     to_ps: int
+
+    @property
+    def label(self) -> str:
+        """The name, and the algorithms where these are not those asked for."""
+        return self.name if self.of == AS_ASKED else f"{self.name} ({self.of})"
 
     @property
     def gain(self) -> float:
@@ -30,26 +38,36 @@ class WhatIf:
         """Whether it saves more than 0.1 %."""
         return self.gain > _LEAST_GAIN
 
+    @property
+    def matters(self) -> bool:
+        """Whether it saves or costs more than that."""
+        return abs(self.gain) > _LEAST_GAIN
+
 
 @dataclass(frozen=True, eq=False)
 class StepSummary:
     """A job as it was simulated (`prediction`), how its time divides, and what its traces tell of its model.
 
     `contenders` are the times of the whole job by whose collectives, picoseconds, and the bound; `what_ifs` are ordered
-    by what they gain, the most first; `not_tried` are those that cannot be, and why.
+    by what they gain, the most first; `not_tried` are what-ifs and contenders that cannot be, and why.
     """
 
     prediction: Prediction
     shares: StepShares
     facts: JobFacts
-    contenders: tuple[tuple[str, int], ...]
-    what_ifs: tuple[WhatIf, ...]
-    not_tried: tuple[tuple[str, str], ...]
+    contenders: tuple[tuple[str, int], ...] = ()
+    what_ifs: tuple[WhatIf, ...] = ()
+    not_tried: tuple[tuple[str, str], ...] = ()
 
     @property
     def step_ps(self) -> float:
         """The mean of the job's steps."""
-        return self.prediction.time_ps / self.facts.steps
+        return self.prediction.time_ps / self.facts.counted_steps
+
+    @property
+    def gain_nothing(self) -> tuple[str, ...]:
+        """What-ifs that neither save nor cost anything to speak of."""
+        return tuple(each.label for each in self.what_ifs if not each.matters)
 
     @property
     def best_changes(self) -> tuple[WhatIf, ...]:

@@ -33,9 +33,9 @@ def step_page(step: StepSummary) -> str:
         Section("Parallel dimensions", [*_dimensions(step)]),
         Section("Whose collectives", [_contenders(step)]),
     ]
-    if step.what_ifs:
+    if step.what_ifs or step.not_tried:
         sections.append(Section("What would shorten it", [*_what_ifs(step)]))
-    remarks = [*step.prediction.assumed, *step.prediction.notes, *step.prediction.warnings]
+    remarks = [*step.facts.notes, *step.prediction.assumed, *step.prediction.notes, *step.prediction.warnings]
     if remarks:
         sections.append(Section("Assumed, and notes", [Text(remark) for remark in remarks]))
     prediction = step.prediction
@@ -47,12 +47,16 @@ def _cards(step: StepSummary) -> Iterator[tuple[str, str, str]]:
     facts, time_ps = step.facts, step.prediction.time_ps
     yield "Step", format_time(step.step_ps), f"{step.prediction.ratio:.3f} times the bound"
     if (rate := facts.tokens_per_second(time_ps)) is not None:
-        yield "Tokens/s", f"{rate:,.0f}", f"{rate / facts.num_ranks:,.1f} an accelerator"
+        yield "Tokens/s", f"{rate:,.0f}", f"{rate / max(facts.num_ranks, 1):,.1f} an accelerator"
     if (used := facts.utilisation(time_ps)) is not None:
         yield "MFU", f"{used:.1%}", f"of {facts.accelerator}'s peak"
     if facts.memory_bytes:
         of = f"of {format_bytes(facts.capacity_bytes)}, " if facts.capacity_bytes else ""
-        yield "Memory", format_bytes(max(facts.memory_bytes)), f"{of}the fullest stage"
+        most = max(facts.memory_bytes)
+        yield "Memory", format_bytes(most), f"{of}{facts.stages[facts.memory_bytes.index(most)]}, the fullest"
+    if facts.idle_ranks:
+        ranks = step.prediction.topology.num_ranks
+        yield "Idle", f"{facts.idle_ranks:,}", f"of {ranks:,} accelerators have no rank of the job"
     if step.best_changes:
         best = step.best_changes[0]
         yield "Best change", f"-{best.gain:.1%}", best.name
@@ -62,7 +66,7 @@ def _division(step: StepSummary) -> Iterator[Block]:
     shares = step.shares
     whole = max(shares.time_ps, 1)
     rows = [
-        [part.name, format_time(mean / step.facts.steps), f"{mean / whole:.1%}"]
+        [part.name, format_time(mean / step.facts.counted_steps), f"{mean / whole:.1%}"]
         for part, mean in zip(shares.parts, shares.means_ps.tolist(), strict=True)
     ]
     yield Table(["mean over the ranks", "a step", "share"], [*rows, ["whole", format_time(step.step_ps), "100.0%"]])
@@ -109,7 +113,7 @@ def _bars(shares: StepShares, ranks: NDArray[np.int64], counts: NDArray[np.int64
 
 
 def _dimensions(step: StepSummary) -> Iterator[Block]:
-    overlap, ranks = step.shares.overlap, step.prediction.workload.num_ranks * step.facts.steps
+    overlap, ranks = step.shares.overlap, step.prediction.workload.num_ranks * step.facts.counted_steps
     columns = (overlap[name].tolist() for name in ("dimension", "communication_ps", "exposed_ps"))
     rows = [
         [
@@ -128,17 +132,22 @@ def _dimensions(step: StepSummary) -> Iterator[Block]:
 
 
 def _contenders(step: StepSummary) -> Table:
-    first = max(step.contenders[0][1], 1)
-    rows = [[name, format_time(time), f"{time / first:.3f}"] for name, time in step.contenders]
-    return Table(["collectives by", "whole job", "times the first"], rows)
+    first, steps = max(step.contenders[0][1], 1), step.facts.counted_steps
+    rows = [[name, format_time(time / steps), f"{time / first:.3f}"] for name, time in step.contenders]
+    return Table(["collectives by", "a step", "times the first"], rows)
 
 
 def _what_ifs(step: StepSummary) -> Iterator[Block]:
     rows = [
-        [each.name, each.of, format_time(each.from_ps), format_time(each.to_ps), f"{-each.gain:+.1%}"]
+        [each.label, format_time(each.to_ps / step.facts.counted_steps), f"{-each.gain:+.1%}"]
         for each in step.what_ifs
+        if each.matters
     ]
-    yield Table(["what if", "collectives by", "from", "to", "change"], rows)
-    yield Text("One thing is changed at a time, and the whole job simulated again.")
+    if rows:
+        yield Table(["what if", "a step", "change"], rows)
+    if step.gain_nothing:
+        yield Text(f"No gain: {'; '.join(step.gain_nothing)}.")
+    if step.what_ifs:
+        yield Text("One thing is changed at a time, and the whole job simulated again.")
     if step.not_tried:
         yield Table(["not tried", "why"], step.not_tried)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from hocket.api.simulate.library import StockMachine, asks_for_library, asks_of_links, stock_machine
@@ -11,14 +11,17 @@ from hocket.api.simulate.options import algorithms_of, fraction
 from hocket.api.simulate.question import Question
 from hocket.base.errors import RequestError
 from hocket.chakra import TraceSet
-from hocket.schedule import NAMED_KINDS
+from hocket.schedule import NAMED_KINDS, Schedule
 from hocket.simulator import Prediction, parse_placement, parse_remote_memory, simulate_traces
 from hocket.simulator.algorithm_choice import AUTO, DEFAULT_ALGORITHMS, LIBRARY
 from hocket.simulator.installation import installation
 from hocket.topology import Topology
 from hocket.workload.accelerators import Accelerator, parse_accelerator
 
-__all__ = ["SimulatedJob", "of"]
+__all__ = ["GroupCalls", "SimulatedJob", "of"]
+
+GroupCalls = tuple[str, tuple[int, ...]]
+"""The collectives of a kind that a group (ranks of the topology) calls."""
 
 _NATIVE = "native algorithms of the pure network (rings, trees, direct messages)"
 
@@ -35,22 +38,41 @@ class SimulatedJob:
     compute_scale: Fraction
     accelerator: Accelerator | None
 
-    def on(self, spec: str) -> Prediction:
-        """The prediction on the topology that `spec` names. Raises RequestError where it does not tell what computes
-        and the job is to be priced anew, and what `simulate_traces` raises."""
-        request = self.question.request
-        machine = stock_machine(self.question, spec, runs=self.runs_library, native=_NATIVE)
-        algorithms = self.asked if isinstance(self.asked, str) else _defaults(machine) | dict(self.asked)
-        by_chunks = asks_of_links(request, machine, spec)
-        return machine.said(self._simulated(spec, machine, algorithms, by_chunks=by_chunks))
+    def on(
+        self, spec: str, topology: Topology | None = None, schedules: Mapping[GroupCalls, Schedule] | None = None
+    ) -> Prediction:
+        """The prediction on the topology that `spec` names, or on a variant of that (`topology`); `schedules` as in
+        `simulate_traces`. Raises RequestError where the spec does not tell what computes and the job is to be priced
+        anew, and what `simulate_traces` raises."""
+        machine = self.machine(spec)
+        by_chunks = asks_of_links(self.question.request, machine, spec)
+        machine = replace(machine, topology=topology or machine.topology)
+        algorithms = self.algorithms(machine)
+        return machine.said(self._simulated(spec, machine, algorithms, by_chunks=by_chunks, schedules=schedules))
 
-    def natively_on(self, spec: str, topology: Topology, launch_ps: int) -> Prediction:
-        """The prediction on `topology`, a variant of what `spec` names, by the native algorithms that are fastest on
-        its links, each after the launch of a kernel."""
-        return self._simulated(spec, StockMachine(topology, None, (), launch_ps), AUTO, by_chunks=False)
+    def natively_on(self, spec: str, topology: Topology | None = None) -> Prediction:
+        """The prediction on the same by the native algorithms that are fastest on its links, each after the launch of a
+        kernel where what the request asks for has one."""
+        machine = self.machine(spec)
+        machine = replace(machine, topology=topology or machine.topology)
+        return self._simulated(spec, machine, dict.fromkeys(DEFAULT_ALGORITHMS, AUTO), by_chunks=False)
+
+    def machine(self, spec: str) -> StockMachine:
+        """What `spec` names, with the library that runs there."""
+        return stock_machine(self.question, spec, runs=self.runs_library, native=_NATIVE)
+
+    def algorithms(self, machine: StockMachine) -> Mapping[str, str] | str:
+        """Those that collectives follow there, by kind, or one for all kinds."""
+        return self.asked if isinstance(self.asked, str) else _defaults(machine) | dict(self.asked)
 
     def _simulated(
-        self, spec: str, machine: StockMachine, algorithms: Mapping[str, str] | str, *, by_chunks: bool
+        self,
+        spec: str,
+        machine: StockMachine,
+        algorithms: Mapping[str, str] | str,
+        *,
+        by_chunks: bool,
+        schedules: Mapping[GroupCalls, Schedule] | None = None,
     ) -> Prediction:
         request, job = self.question.request, self.question.request.job
         computes = None if job.accelerator == "none" else installation(spec).accelerator
@@ -73,6 +95,7 @@ class SimulatedJob:
             machine=computes,
             by_chunks=by_chunks,
             launch_ps=machine.launch_ps,
+            schedules=schedules,
             fidelity=self.question.fidelity,
         )
 

@@ -9,16 +9,20 @@ from hocket.api.progress import Progress
 from hocket.api.provenance import write_page
 from hocket.api.simulate import job
 from hocket.api.simulate.perform import question_of
-from hocket.api.step.changes import LAUNCH_PS, StepChanges
+from hocket.api.step.changes import StepChanges
+from hocket.api.step.contenders import Contenders
 from hocket.api.step.request import StepReport
 from hocket.api.step.result import StepResult
+from hocket.api.step.text import head_lines
 from hocket.base.errors import RequestError
 from hocket.base.files import write_json
 from hocket.base.units import format_time
 from hocket.chakra import TraceSet, read_traces
 from hocket.report.step_page import step_page
 from hocket.simulator import Model, Prediction
-from hocket.simulator.analysis import StepSummary, job_facts, step_shares, step_table
+from hocket.simulator.analysis import StepSummary, job_facts, step_shares
+from hocket.simulator.analysis.dimensions import purposes_of_groups
+from hocket.simulator.installation import installation
 from hocket.simulator.recorded_times import recorded_times
 
 __all__ = ["perform"]
@@ -35,27 +39,24 @@ def perform(request: StepReport, progress: Progress) -> StepResult:
     if asked_for.fidelity.model == Model.BOUND:
         raise RequestError("--model bound has no waits to divide: drop it, the report prints the bound")
     question = question_of(asked_for.simulation(), progress)
-    traces = read_traces(asked_for.traces, asked_for.job.groups)
+    traces, spec = read_traces(asked_for.traces, asked_for.job.groups), asked_for.topology
     simulated = job.of(question, traces)
-    asked = simulated.on(asked_for.topology)
-    topology = question.topology(asked_for.topology)
-    steps = len(step_table(asked)["step"])
-    native = simulated.natively_on(asked_for.topology, topology, LAUNCH_PS)
-    changes = StepChanges(simulated, asked_for.topology, topology, asked, native, progress)
-    what_ifs, not_tried = changes.simulated() if request.what_if else ((), ())
-    first = "the stock library" if simulated.runs_library else "the algorithms asked for"
+    asked = simulated.on(spec)
+    purposes = purposes_of_groups(traces)
+    priced_by = (simulated.accelerator or installation(spec).accelerator) if asked_for.job.reprice else None
     step = StepSummary(
         prediction=replace(asked, notes=(*asked.notes, *_notes(traces, asked))),
-        shares=step_shares(asked, traces.groups),
-        facts=job_facts(traces, asked_for.topology, steps, request.tokens, 1e15 * (request.model_pflop or 0)),
-        contenders=(
-            (first, asked.time_ps),
-            ("native algorithms, the fastest on its links", native.time_ps),
-            ("the bound", asked.bound_ps),
-        ),
-        what_ifs=what_ifs,
-        not_tried=not_tried,
+        shares=step_shares(asked, traces.groups, purposes),
+        facts=job_facts(traces, spec, asked, request.tokens, 1e15 * (request.model_pflop or 0), priced_by),
     )
+    for line in head_lines(step):
+        progress.say(line)
+    contenders = Contenders.of(simulated, spec, asked, progress)
+    if request.synthesize:
+        contenders.synthesize(purposes, progress)
+    changes = StepChanges(simulated, spec, asked, contenders.native, contenders.programs, progress)
+    what_ifs, not_tried = changes.simulated() if request.what_if else ((), ())
+    step = replace(step, contenders=contenders.rows(), what_ifs=what_ifs, not_tried=(*contenders.not_tried, *not_tried))
     result = StepResult(request, step)
     if request.json:
         write_json(request.json, result.as_json())

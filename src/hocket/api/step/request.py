@@ -19,6 +19,7 @@ class StepReport(Request, frozen=True, kw_only=True, tag="step"):
     examples: ClassVar[tuple[str, ...]] = (
         "hocket step traces/ -t dgx-h100:nodes=8 --report step.html",
         "hocket step traces/ -t dgx-b200:nodes=8 --tokens 4194304 --no-what-if",
+        "hocket step traces/ -t dgx-h100:nodes=8 --synthesize",
     )
 
     simulated: JobOnTopology
@@ -32,5 +33,12 @@ class StepReport(Request, frozen=True, kw_only=True, tag="step"):
         ),
     ] = None
     what_if: Annotated[bool, option("Simulate what other choices would gain.", "--what-if/--no-what-if")] = True
+    synthesize: Annotated[
+        bool,
+        option(
+            "Also run it by programs synthesized for the collectives that take the most of its time: at most three"
+            " searches, of some seconds each, and as many simulations more."
+        ),
+    ] = False
     json: Annotated[str | None, output("Write the report here.")] = None
     report: Annotated[str | None, output("Write a page of figures here (.html).")] = None

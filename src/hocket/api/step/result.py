@@ -9,7 +9,7 @@ import numpy as np
 
 from hocket.api.result import Result
 from hocket.api.step.request import StepReport
-from hocket.api.step.text import step_lines
+from hocket.api.step.text import head_lines, rest_lines
 from hocket.base.text import printable_lines
 from hocket.base.units import format_time
 from hocket.simulator.analysis import Columns, StepSummary
@@ -33,8 +33,11 @@ class StepResult(Result):
         return f"{format_time(self.step.step_ps)} a step on {self.step.prediction.topology.name}: {said}"
 
     def summary(self) -> str:
+        return "\n".join([printable_lines([*head_lines(self.step)]), self.rest()])
+
+    def rest(self) -> str:
         written = [f"wrote {path}" for path in (self.request.json, self.request.report) if path]
-        return printable_lines([*step_lines(self.step), *written])
+        return printable_lines([*rest_lines(self.step), *written])
 
     def columns(self) -> Mapping[str, Columns]:
         shares, step = self.step.shares, self.step
@@ -72,12 +75,13 @@ class StepResult(Result):
             "request": self.request.to_plain(),
             "topology": step.prediction.topology.name,
             "assumed": [*step.prediction.assumed],
-            "notes": [*step.prediction.notes],
+            "notes": [*facts.notes, *step.prediction.notes],
             "ranks": step.prediction.workload.num_ranks,
             "steps": facts.steps,
             "time_ps": time_ps,
             "step_ps": step.step_ps,
             "bound_ps": step.prediction.bound_ps,
+            "idle_ranks": facts.idle_ranks,
             "tokens": facts.tokens,
             "tokens_per_second": facts.tokens_per_second(time_ps),
             "model_flops_utilisation": facts.utilisation(time_ps),
