@@ -257,6 +257,7 @@ def simulate_traces(
     nccl: NcclModel | None = None,
     chunks_per_rank: int = 1,
     compute_scale: Fraction = Fraction(1),
+    host_scale: Fraction | None = None,
     placement: Sequence[int] | None = None,
     accelerator: Accelerator | None = None,
     remote_memory: RemoteMemory | None = None,
@@ -278,7 +279,8 @@ def simulate_traces(
     their size. Without a library, messages and what takes `auto` or such a schedule begin `launch_ps` after they are
     called; where `nccl` is given and all take `auto`, when its messages would.
     `chunks_per_rank` cuts the collectives of native algorithms. Every computation takes `compute_scale` times its
-    recorded duration: what if the processors were faster? While a rank communicates it computes
+    recorded duration (what the host does alone, in imported profiles, `host_scale` times; None: likewise): what if the
+    processors were faster? While a rank communicates it computes
     `fidelity.overlap_slowdown` times as long. What has no recorded duration takes what `accelerator` (operations
     and bytes) and `remote_memory` (memory nodes) say; with `reprices` also computations that have one, where their
     work is known. `machine` is what the topology's GPUs are: it prices where there is no `accelerator`, and a note
@@ -293,8 +295,8 @@ def simulate_traces(
 
     def simulated(fold: Fold | None) -> Prediction:
         workload = workload_of(traces, chunks_per_rank, hardware, fold)
-        if compute_scale != 1:
-            workload = workload.with_compute_scaled(compute_scale)
+        if compute_scale != 1 or host_scale not in (None, 1):
+            workload = workload.with_compute_scaled(compute_scale, host_scale)
         if places is not None:
             note = f"links name ranks of the topology; the job's ranks 0, 1, ... sit on {_shortened(places)}"
             workload = replace(workload, placement=places, notes=(*workload.notes, note))

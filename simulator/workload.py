@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hocket.base.collectives import BARRIER
 from hocket.base.errors import SimulationError
+from hocket.chakra.profiled import HOST
 from hocket.chakra.steps import NO_STEP
 from hocket.schedule import Collective, Conditions, Kind
 from hocket.simulator.link_classes import LinkClasses
@@ -211,15 +212,24 @@ class Workload:
             and not len(self.dependency)
         )
 
-    def with_compute_scaled(self, scale: Fraction) -> "Workload":
-        """The same workload on processors that take `scale` times as long (rounded down to whole picoseconds)."""
-        compute = self.kind == NodeKind.COMPUTE
-        operand = self.operand.copy()
-        scaled = [duration * scale.numerator // scale.denominator for duration in operand[compute].tolist()]
-        if max(scaled, default=0) >= _LONGEST_PS:
-            raise SimulationError("a computation takes more than 26 days (2^61 ps) so: give a smaller --compute-scale")
-        operand[compute] = scaled
+    def with_compute_scaled(self, scale: Fraction, host_scale: Fraction | None = None) -> "Workload":
+        """The same workload on processors that take `scale` times as long, hosts `host_scale` times (None: likewise), all
+        rounded down to whole picoseconds."""
+        operand, of_host = self.operand.copy(), scale if host_scale is None else host_scale
+        for factor, rows in ((scale, (self.kind == NodeKind.COMPUTE) & ~self.on_host), (of_host, self.on_host)):
+            scaled = [duration * factor.numerator // factor.denominator for duration in operand[rows].tolist()]
+            if max(scaled, default=0) >= _LONGEST_PS:
+                raise SimulationError(
+                    "a computation takes more than 26 days (2^61 ps) so: give a smaller --compute-scale"
+                )
+            operand[rows] = scaled
         return replace(self, operand=operand)
+
+    @property
+    def on_host(self) -> NDArray[np.bool_]:
+        """Of each node (bool), whether only the host works: computation called so, as importers of profiles do."""
+        named = np.array([name == HOST for name in self.strings] or [False])[self.name]
+        return np.asarray((self.kind == NodeKind.COMPUTE) & named)
 
     def placed(self) -> "Workload":
         """The same workload with calls and messages that name ranks of the topology."""

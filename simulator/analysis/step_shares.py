@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.enums import StrEnum
-from hocket.chakra.profiled import HOST
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.analysis.dimensions import (
     MESSAGES,
@@ -112,9 +111,8 @@ class _Division:
         self._begun = self._start[prediction.node_cause]
         self._finish_ps = prediction.finish_ps
         kind = workload.kind
-        is_host = np.array([name == HOST for name in workload.strings] or [False])[workload.name]
-        self._computing = (kind == NodeKind.COMPUTE) & ~is_host
-        self._on_host = (kind == NodeKind.COMPUTE) & is_host
+        self._on_host = workload.on_host
+        self._computing = (kind == NodeKind.COMPUTE) & ~self._on_host
         self._memory = kind == NodeKind.MEMORY
         self._collective = kind == NodeKind.COLLECTIVE
         self._message = (kind == NodeKind.SEND) | (kind == NodeKind.RECEIVE)

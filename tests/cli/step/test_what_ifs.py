@@ -13,7 +13,7 @@ from hocket.api.simulate.request import Simulation
 from hocket.api.step.networks import networks
 from hocket.api.step.request import StepReport
 from hocket.api.step.result import StepResult
-from hocket.chakra import read_traces
+from hocket.chakra import CollectiveType, TraceBuilder, TraceSet, read_traces, write_traces
 from hocket.simulator.analysis import step_shares
 from hocket.simulator.analysis.dimensions import purposes_of_groups
 from hocket.topology import load
@@ -207,3 +207,18 @@ def test_parts_of_any_generated_job_add_up(llm: Path, tmp_path: Path) -> None:
             shares = step_shares(prediction, traces.groups, purposes_of_groups(traces))
             assert (shares.times_ps >= 0).all()
             assert (shares.times_ps.sum(axis=0) == prediction.time_ps).all()
+
+
+def test_a_faster_host_is_no_faster_computation(tmp_path: Path) -> None:
+    """Ranks whose device waits 3 us for the host, computes 2 us and sums up: the host's tenth is 0.3 us."""
+    traces = []
+    for _ in range(2):
+        builder = TraceBuilder()
+        host = builder.add_comp("host", duration_ns=3_000)
+        work = builder.add_comp("gemm", duration_ns=2_000, deps=[host])
+        builder.add_collective("sum", CollectiveType.ALL_REDUCE, 1_000, deps=[work])
+        traces.append(builder.build())
+    write_traces(tmp_path / "traces", TraceSet(tuple(traces)))
+    form = step(tmp_path / "traces", "ring:2,bandwidth=1GB/s,latency=1us")
+    saved = {row["name"]: row["from_ps"] - row["to_ps"] for row in form["what_ifs"]}
+    assert saved["computation 10 % faster"] == 200_000 and saved["the host 10 % faster"] == 300_000

@@ -29,7 +29,7 @@ _NATIVE = "native algorithms of the pure network (rings, trees, direct messages)
 @dataclass(frozen=True, eq=False)
 class SimulatedJob:
     """A job's traces, with what the request says of them: `asked` algorithms by kind, or one for all kinds, and whether
-    the machine's library runs any collective (`runs_library`)."""
+    the machine's library runs any collective (`runs_library`). `host_scale` as in `simulate_traces`."""
 
     question: Question
     traces: TraceSet
@@ -37,6 +37,7 @@ class SimulatedJob:
     runs_library: bool
     compute_scale: Fraction
     accelerator: Accelerator | None
+    host_scale: Fraction | None = None
 
     def on(
         self, spec: str, topology: Topology | None = None, schedules: Mapping[GroupCalls, Schedule] | None = None
@@ -88,6 +89,7 @@ class SimulatedJob:
             nccl=machine.nccl,
             chunks_per_rank=request.chunks,
             compute_scale=self.compute_scale,
+            host_scale=self.host_scale,
             placement=parse_placement(job.placement, topology, num_ranks) if job.placement else None,
             accelerator=self.accelerator,
             remote_memory=parse_remote_memory(job.remote_memory) if job.remote_memory else None,
