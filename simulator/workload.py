@@ -213,7 +213,7 @@ class Workload:
         )
 
     def with_compute_scaled(self, scale: Fraction, host_scale: Fraction | None = None) -> "Workload":
-        """The same workload on processors that take `scale` times as long, hosts `host_scale` times (None: likewise), all
+        """The same workload on processors that take `scale` times as long, hosts `host_scale` times (None: likewise);
         rounded down to whole picoseconds."""
         operand, of_host = self.operand.copy(), scale if host_scale is None else host_scale
         for factor, rows in ((scale, (self.kind == NodeKind.COMPUTE) & ~self.on_host), (of_host, self.on_host)):

@@ -306,8 +306,8 @@ def step(
     nccl_machine: _Text | None = None, nccl_set: _Texts = (), nccl_version: _Text = '2.30.7', chunks: _Integer = 1,
     compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
     remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
-    tokens: _Integer | None = None, model_pflop: _Number | None = None, what_if: bool = True, json: _Text | None = None,
-    report: _Text | None = None,
+    tokens: _Integer | None = None, model_pflop: _Number | None = None, what_if: bool = True, synthesize: bool = False,
+    json: _Text | None = None, report: _Text | None = None,
 ) -> StepResult:
     """Say where a training step's time goes on a cluster, beside what other libraries would take, and what would
     shorten it the most."""

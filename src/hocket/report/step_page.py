@@ -74,7 +74,7 @@ def _division(step: StepSummary) -> Iterator[Block]:
     yield Figure(
         _bars(shares, alike, counts),
         "How each rank's time divides; ranks that do alike are one bar. Of what goes on at one time the first part"
-        " counts, so that they add up. Bubble: waiting for another pipeline stage; skew: for a rank of the own stage.",
+        " counts, so that they add up. Bubble: waiting for another pipeline stage; skew: for any other rank.",
     )
 
 
