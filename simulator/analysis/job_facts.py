@@ -18,6 +18,8 @@ from hocket.workload.accelerators import Accelerator, Precision, parse_accelerat
 
 __all__ = ["JobFacts", "job_facts"]
 
+_TOTALS = ("tokens", "model_flops")  # of a whole job's step, in the metadata of each rank
+
 
 @dataclass(frozen=True)
 class JobFacts:
@@ -26,8 +28,9 @@ class JobFacts:
     second, each at its job's precision; `memory_bytes` of the fullest rank of each pipeline stage, `stages` what these
     are called, `capacity_bytes` of an accelerator. None or empty where nothing tells.
 
-    `steps` is how many steps the traces tell, 0 where they tell none: the whole job then counts as one. `num_ranks`
-    have work, `idle_ranks` of the topology have none. `notes` say what is not known though some traces tell it.
+    `steps` is how many steps the traces tell, 0 where they tell none, or jobs side by side have different numbers of
+    them: the whole then counts as one. `num_ranks` have work, `idle_ranks` of the topology have none. `notes` say what
+    is not known though some traces tell it.
     """
 
     steps: int
@@ -75,16 +78,14 @@ def job_facts(
             jobs.setdefault(trace.metadata.get(JOB), []).append(rank)
     steps = {job: _steps(prediction, ranks) for job, ranks in jobs.items()}
     unknown = _why_no_totals(traces, jobs, steps)
-    told_tokens, told_flops = (
-        _total(traces, jobs, name) if not unknown else None for name in ("tokens", "model_flops")
-    )
-    tells = any(name in each for each in metadata for name in ("tokens", "model_flops"))
+    told_tokens, told_flops = (_total(traces, jobs, name) if not unknown else None for name in _TOTALS)
+    tells = any(name in each for each in metadata for name in _TOTALS)
     memory = _memory(metadata)
     default = installation(spec).accelerator
     computing = [priced_by or _accelerator(each.get("accelerator")) or default for each in metadata]
     names = {found.name: found for found in computing if found}
     return JobFacts(
-        steps=_steps(prediction, range(traces.num_ranks)),
+        steps=next(iter(counts)) if len(counts := {*steps.values()}) == 1 else 0,
         num_ranks=len(metadata),
         idle_ranks=prediction.topology.num_ranks - len(metadata),
         tokens=tokens or (None if told_tokens is None else int(told_tokens)),
@@ -94,7 +95,7 @@ def job_facts(
         memory_bytes=tuple(memory.values()),
         stages=tuple(memory),
         capacity_bytes=min((found.memory_bytes for found in names.values()), default=0),
-        notes=(f"{unknown}: its tokens and operations a step are not known",) if unknown and tells else (),
+        notes=(f"{unknown}: tokens and operations a step are not known",) if unknown and tells else (),
     )
 
 
@@ -118,7 +119,8 @@ def _why_no_totals(traces: TraceSet, jobs: Mapping[object, Sequence[int]], steps
     if len(set(steps.values())) > 1:
         said = ", ".join(f"{count} of '{job}'" for job, count in steps.items())
         return f"the jobs side by side have different numbers of steps ({said})"
-    return ""
+    silent = [job for job, ranks in jobs.items() if not {*_TOTALS} & traces.traces[ranks[0]].metadata.keys()]
+    return f"job '{silent[0]}' says nothing of its own" if silent else ""
 
 
 def _total(traces: TraceSet, jobs: Mapping[object, Sequence[int]], name: str) -> float | None:

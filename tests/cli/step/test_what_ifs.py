@@ -99,7 +99,18 @@ def test_uneven_experts_are_not_compared(tmp_path: Path) -> None:
     plan = ["--dp", "4", "--ep", "4", "--zero", "1", "--global-batch", "4", "--expert-skew", "zipf:1"]
     form = step(generated(tmp_path / "experts", "dgx-h100:gpus=4", *plan), "dgx-h100:gpus=4")
     why = {row["name"]: row["why"] for row in form["not_tried"]}["every rank as fast as the median of those alike"]
-    assert why.startswith("4 ranks communicate amounts of their own, as where experts are chosen unevenly")
+    assert why.startswith(
+        "4 ranks do the same nodes as others with other amounts, as where experts are chosen unevenly"
+    )
+
+
+def test_uneven_experts_of_tensor_parallel_ranks_are_not_compared_and_may_do_without(tmp_path: Path) -> None:
+    plan = ["--tp", "2", "--sequence-parallel", "--ep", "2", "--dp", "2", "--zero", "1", "--global-batch", "4"]
+    traces = generated(tmp_path / "experts", "dgx-h100:gpus=4", *plan, "--expert-skew", "zipf:1")
+    form = step(traces, "dgx-h100:gpus=4")
+    why = {row["name"]: row["why"] for row in form["not_tried"]}
+    assert "4 ranks do the same nodes" in why["every rank as fast as the median of those alike"]
+    assert "tp 1, dp 4" in {row["name"] for row in form["what_ifs"]}
 
 
 def test_all_changes_are_of_the_step_as_asked_for_and_those_that_gain_nothing_share_a_line(made: Made) -> None:

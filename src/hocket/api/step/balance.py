@@ -31,10 +31,14 @@ def balanced(traces: TraceSet) -> TraceSet | None:
 
 
 def incomparable(traces: TraceSet) -> int:
-    """How many ranks do the same nodes as others, but that they communicate other amounts, as where experts are chosen
-    unevenly: nobody's computation is theirs to compare with."""
-    alone = {ranks[0] for ranks in _alike(traces, with_sizes=True) if len(ranks) == 1}
-    return sum(len(alone & {*ranks}) for ranks in _alike(traces, with_sizes=False) if len(ranks) > 1)
+    """How many ranks do the same nodes as others, but communicate other amounts than some of these and compute for
+    other times, as where experts are chosen unevenly: what they do is not the same."""
+    same = {rank: ranks for ranks in _alike(traces, with_sizes=True) for rank in ranks}
+    found = 0
+    for ranks in _alike(traces, with_sizes=False):
+        durations = {traces.traces[rank].duration_ns.tobytes() for rank in ranks}
+        found += len(ranks) if len(same[ranks[0]]) < len(ranks) and len(durations) > 1 else 0
+    return found
 
 
 def _alike(traces: TraceSet, *, with_sizes: bool) -> list[list[int]]:

@@ -85,8 +85,8 @@ class StepChanges:
             yield _BALANCED, AS_ASKED, partial(_time_of, same, self.spec)
         if unlike := incomparable(self.job.traces):
             why = (
-                f"{unlike} ranks communicate amounts of their own, as where experts are chosen unevenly: none does the"
-                " same as they"
+                f"{unlike} ranks do the same nodes as others with other amounts, as where experts are chosen unevenly:"
+                " their times cannot be compared"
             )
             yield _BALANCED, AS_ASKED, partial(str, why)
 

@@ -17,6 +17,12 @@ __all__ = ["plans_beside", "request_that_made"]
 #: Columns that tell whether two traces say the same of what is done and how long that takes.
 _TOLD = ("type", "duration_ns", "comm_type", "comm_bytes", "comm_src", "comm_dst")
 
+#: What makes no sense of a plan in which this dimension has one rank.
+_ALONE: dict[str, dict[str, object]] = {
+    "tp": {"sequence_parallel": False},
+    "pp": {"schedule": "1f1b", "chunks": 1},
+}
+
 
 def request_that_made(traces: TraceSet) -> LlmGeneration | str | None:
     """The request for just these traces, which their metadata hold; why other plans cannot be compared with them where
@@ -62,7 +68,8 @@ def plans_beside(request: LlmGeneration) -> Iterator[tuple[str, LlmGeneration]]:
         if size > 1 and request.dp is not None:
             factor = _least_factor(size)
             fewer: dict[str, object] = {dimension: size // factor, "dp": factor * request.dp}
-            changes.append((", ".join(f"{name} {value}" for name, value in fewer.items()), fewer))
+            alone = _ALONE[dimension] if factor == size else {}
+            changes.append((", ".join(f"{name} {value}" for name, value in fewer.items()), fewer | alone))
     if request.recompute != "full":
         changes.append(("recomputation of whole layers", {"recompute": "full"}))
     else:

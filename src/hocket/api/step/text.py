@@ -18,7 +18,7 @@ def head_lines(step: StepSummary) -> Iterator[str]:
     """What the simulation of the job alone tells."""
     prediction, facts = step.prediction, step.facts
     yield from _wrapped(f"assumed: {sentence}" for sentence in prediction.assumed)
-    steps = f"{facts.steps} step{'s' * (facts.steps > 1)}" if facts.steps else "no steps told: the whole job is one"
+    steps = f"{facts.steps} step{'s' * (facts.steps > 1)}" if facts.steps else "no common steps told: the whole is one"
     yield f"{prediction.topology.name}: {prediction.workload.num_ranks} ranks, {steps}"
     yield from (f"  {name:<12} {value}" for name, value in _fact_rows(step))
     yield ""
