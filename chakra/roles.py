@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from hocket.chakra.trace import NodeType, Trace, TraceSet
 
-__all__ = ["Roles", "TracesByRole", "ends_in_order", "groups_in_order", "kinds_of_traces", "peers_of", "roles_of"]
+__all__ = [
+    "Roles",
+    "TracesByRole",
+    "ends_in_order",
+    "groups_in_order",
+    "kinds_of_traces",
+    "peers_of",
+    "roles_of",
+    "shared_by_rank",
+]
 
 _OWN = ("comm_src", "comm_dst", "process_group", "root", "start_us", "rest", "rest_offset")
 _NUMBERS = tuple(each.name for each in fields(Trace) if each.name not in {*_OWN, "version", "metadata", "strings"})
@@ -100,6 +109,13 @@ class TracesByRole(Sequence[Trace]):
                 columns.append(np.array([place[value] for value in values.tolist()], np.int64)[which.reshape(-1)])
             found.append((columns[0], columns[1]))
         return found
+
+
+def shared_by_rank(traces: TraceSet) -> Sequence[Trace]:
+    """For each rank a trace of its role: its nodes and metadata, but maybe another's peers and names of groups."""
+    if not isinstance(traces.traces, TracesByRole):
+        return traces.traces
+    return [traces.traces.programs[role] for role in traces.traces.roles.of.tolist()]
 
 
 def kinds_of_traces(traces: TraceSet) -> Iterator[tuple[Trace, int]]:

@@ -35,6 +35,7 @@ class Fold:
     = k. `group_of` maps each group's name to that of the one that stands for it, `groups` has all for which
     that stands, `shapes` one of each way in which these lie on machines. `links` holds which links the job's messages
     take. The messages of row k with its peer p are between `ends[k, p]` = (own kind of end, the other's).
+    `peers` as in Roles.
     """
 
     rank: _Ints
@@ -45,6 +46,7 @@ class Fold:
     shapes: dict[str, tuple[str, ...]]
     links: LinkClasses
     ends: dict[tuple[int, int], tuple[int, int]]
+    peers: _Ints
 
     @property
     def num_ranks(self) -> int:
@@ -164,7 +166,7 @@ class _Job:
         if links.standing_for_all() is None:
             return None
         group_of, groups, shapes = self._groups(self.group_colours(colours))
-        return Fold(rank, np.bincount(colours), colours, group_of, groups, shapes, links, ends)
+        return Fold(rank, np.bincount(colours), colours, group_of, groups, shapes, links, ends, self._roles.peers)
 
     def _once_in_groups(self, colours: _Ints) -> bool:
         """Whether ranks of a colour have a group in the same place among theirs: so a row is in a group once."""

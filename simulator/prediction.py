@@ -86,8 +86,10 @@ class Prediction:
     start its finish goes back to without a wait: itself, but for a part in a collective that waited for another
     member, and for a receive that waited for its send. `time_ps` is when all is done and `bound_ps` what bounds it from
     below. `routing` is None where schedules name all routes. `occupancy` and `link_use` are there when they were asked
-    for. `events` counts message-hops and computations. `folded` is how many ranks each rank that was simulated stands
-    for: 1, unless all ranks do alike. `assumed` says, in sentences, what the prediction takes for granted of the
+    for. `events` counts message-hops and computations of what was simulated. `folded` is how many ranks each rank that
+    was simulated stands for in a collective; of a job the workload says that (`Workload.replicas`): its nodes and
+    collectives are those of the ranks that are left, columns over ranks and links those of all.
+    `assumed` says, in sentences, what the prediction takes for granted of the
     machine and its software. `message_launch_ps` is how long each message took to begin (int64; None: no time).
     """
 

@@ -70,30 +70,23 @@ def simulate(
 
     followed = None if fidelity.model == Model.BOUND else [fastest(call) for call in calls]
     run = followed
-    if placed.replicas is not None:
-        folded = FoldedCalls(followed or [], calls if followed else (), placed.replicas, routed, fastest)
-        placed = replace(placed, replicas=replace(placed.replicas, link=folded.link))
-        run = folded.plans if followed else None
+    if placed.replicas is not None and followed is not None:
+        folded = FoldedCalls(followed, calls, placed.replicas, routed, fastest)
+        run, placed = folded.plans, replace(placed, replicas=replace(placed.replicas, link=folded.link))
     bounds = _bounds(calls, followed, topology, routing, fidelity, placed.replicas)
     job = engine_job(placed, topology, routing)
     workload_bound = WorkloadBound.of(placed, topology, job, bounds, relays=any(_relays(calls, followed)))
     if run is None:
-        outcome = Outcome.without_network(
-            workload_bound.start_ps, workload_bound.finish_ps, workload.num_ranks, topology.num_links
-        )
+        outcome = workload_bound.outcome(topology)
     else:
         outcome = _launched(workload, placed, job, run, topology, routing, fidelity, message_launch_ps)
-    if placed.replicas is not None and placed.replicas.link is not None:
-        if (outcome.finish_ps < 0).any():
-            raise CannotFold("a deadlock, which is told by all ranks")
-        outcome = outcome.on_all_links(placed.replicas.link)
-    require_all_done(workload, outcome.start_ps, outcome.finish_ps)
+    outcome = _done(placed, outcome)
     finish = np.zeros(workload.num_ranks, np.int64)
     np.maximum.at(finish, workload.rank, outcome.finish_ps)
     choices = [choice.algorithm for choice in followed] if followed else [str(fidelity.model)] * len(calls)
-    latencies: list[int | None] = [None] * len(calls)
-    if followed:
-        latencies = [_latency(choice, call, topology, fidelity) for choice, call in zip(followed, calls, strict=True)]
+    latencies = [
+        _latency(choice, call, topology, fidelity) for choice, call in zip(followed or choices, calls, strict=True)
+    ]
     return Prediction(
         model=str(fidelity.model),
         switching=setting_name(fidelity.switching),
@@ -103,8 +96,8 @@ def simulate(
         workload=workload,
         time_ps=int(finish.max(initial=0)) if followed is not None else workload_bound.bound_ps,
         bound_ps=workload_bound.bound_ps,
-        finish_ps=finish,
-        compute_ps=_compute_time(workload, outcome),
+        finish_ps=workload.by_rank(finish),
+        compute_ps=workload.by_rank(_compute_time(workload, outcome)),
         collectives=_collective_times(
             workload, outcome, bounds, choices, latencies, workload_bound.collective_ps if followed is None else 0
         ),
@@ -114,7 +107,7 @@ def simulate(
         node_start_ps=outcome.start_ps,
         node_finish_ps=outcome.finish_ps,
         node_cause=outcome.cause,
-        slowed_ps=outcome.slowed_ps,
+        slowed_ps=workload.by_rank(outcome.slowed_ps),
         occupancy=_occupancy(outcome) if fidelity.record_links else None,
         link_use=_link_use(outcome, topology.num_links) if fidelity.link_bins else None,
         events=outcome.events,
@@ -122,6 +115,17 @@ def simulate(
         notes=(*topology.notes, *workload.notes, *_notes(placed, followed or [], topology, fidelity)),
         message_launch_ps=message_launch_ps,
     )
+
+
+def _done(placed: Workload, outcome: Outcome) -> Outcome:
+    """What came of all links of the job. Raises DeadlockError where something never happened, CannotFold where that is
+    of ranks that stand for others: it is told of all."""
+    if placed.replicas is not None:
+        if (outcome.finish_ps < 0).any():
+            raise CannotFold("a deadlock")
+        return outcome if placed.replicas.link is None else outcome.on_all_links(placed.replicas.link)
+    require_all_done(placed, outcome.start_ps, outcome.finish_ps)
+    return outcome
 
 
 def _routed(

@@ -49,8 +49,9 @@ def _rank_events(prediction: Prediction) -> Iterator[str]:
     names = [json.dumps(text) for text in workload.strings]
     arguments = _arguments(prediction)
     columns = (workload.kind, start_ps, finish_ps, workload.name, workload.node_id, workload.operand)
+    numbers = workload.rank_numbers.tolist()
     for rank in range(workload.num_ranks):
-        yield name_event("process_name", rank, 0, f"rank {rank}")
+        yield name_event("process_name", rank, 0, f"rank {numbers[rank]}")
         if rank not in workload.side_by_side:
             yield name_event("thread_name", rank, _COMPUTE_LANE, "compute")
         lanes: list[tuple[str, int]] = []  # what each track beside computation is for, and when it is free again

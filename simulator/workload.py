@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from hocket.topology import Crossing
 
 __all__ = ["CannotFold", "CollectiveCall", "NodeKind", "Replicas", "Workload", "single_call"]
 
+_Value = TypeVar("_Value", bound=np.generic)
 _LONGEST_PS = 2**61  # as the engine has it
 
 
@@ -95,9 +97,10 @@ class Replicas:
     alike: all r with `row_of[r]` (int64) = k. `links` holds which links the job's messages take; link l does what
     `link[l]` (int32) does, once it is known what collectives take (None: not yet).
 
-    Of call i: `members[i]` (int64, a place in its group each) is which of the workload's members stands for who has
-    that place, `groups[i]` are the groups for which it stands, and `shapes[i]` one of each way in which these lie on
-    machines.
+    `peers[r]` (int64, ranks of the job x most, -1: no more) are the other ends of the messages of rank r, alike ones of
+    ranks alike in one place. Of call i: `members[i]` (int64, a place in its group each) is which of the workload's
+    members stands for who has that place, `groups[i]` are the groups for which it stands, and `shapes[i]` one of each
+    way in which these lie on machines.
     """
 
     rank: NDArray[np.int64]
@@ -107,7 +110,22 @@ class Replicas:
     members: tuple[NDArray[np.int64], ...]
     groups: tuple[tuple[tuple[int, ...], ...], ...]
     shapes: tuple[tuple[tuple[int, ...], ...], ...]
+    peers: NDArray[np.int64]
     link: NDArray[np.int32] | None = None
+
+    def pairs_like(
+        self, src: NDArray[np.integer], dst: NDArray[np.integer]
+    ) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+        """All pairs of ranks that speak to each other as these do."""
+        found: list[NDArray[np.int64]] = []
+        for first, second in np.unique(np.stack([src, dst]), axis=1).T.tolist():
+            sends = self.rank[self.row_of[first]] == first
+            own, other = (first, second) if sends else (second, first)
+            ranks = np.flatnonzero(self.row_of == self.row_of[own])
+            others = self.peers[ranks, int(np.flatnonzero(self.peers[own] == other)[0])]
+            found.append(np.stack([ranks, others] if sends else [others, ranks]))
+        pairs = np.concatenate([np.zeros((2, 0), np.int64), *found], axis=1)
+        return pairs[0], pairs[1]
 
     @property
     def copies(self) -> NDArray[np.int64]:
@@ -191,9 +209,30 @@ class Workload:
         """For how many ranks of the job each of them stands (int64)."""
         return np.ones(self.num_ranks, np.int64) if self.replicas is None else self.replicas.counts
 
+    @property
+    def calls_alike(self) -> NDArray[np.int64]:
+        """For how many collectives of the job each of its own stands (int64)."""
+        if self.replicas is None:
+            return np.ones(len(self.call_of), np.int64)
+        return self.replicas.copies[self.call_of]
+
     def rows_of(self, ranks: NDArray[np.integer]) -> NDArray[np.integer]:
         """Which of its ranks stand for these of the job."""
         return ranks if self.replicas is None else self.replicas.row_of[ranks]
+
+    def by_rank(self, values: NDArray[_Value]) -> NDArray[_Value]:
+        """Values of its ranks (last axis) for all ranks of the job."""
+        return values if self.replicas is None else values[..., self.replicas.row_of]
+
+    @property
+    def rank_numbers(self) -> NDArray[np.int64]:
+        """The job's number of each of its ranks (int64)."""
+        return np.arange(self.num_ranks) if self.replicas is None else self.replicas.rank
+
+    def pairs_of(self, messages: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+        """Sources and destinations in the job of these of its messages, and of those for which they stand."""
+        src, dst = self.message_src[messages], self.message_dst[messages]
+        return (src, dst) if self.replicas is None else self.replicas.pairs_like(src, dst)
 
     @property
     def plan_members(self) -> NDArray[np.int32]:

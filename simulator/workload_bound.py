@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hocket._core.simulator import Job, critical_path
 from hocket.schedule import Bound
 from hocket.simulator.member_bounds import member_bounds
+from hocket.simulator.outcome import Outcome
 from hocket.simulator.traffic import traffic_bound_ps
 from hocket.simulator.workload import NodeKind, Workload
 from hocket.topology import Topology
@@ -17,13 +18,18 @@ __all__ = ["WorkloadBound"]
 
 @dataclass(frozen=True, eq=False)
 class WorkloadBound:
-    """Earliest times of each node (int64, -1: never), earliest ends of each collective instance (int64), and the time
-    before which the workload cannot be done."""
+    """Earliest times of each node (int64, -1: never), earliest ends of each collective instance (int64), the time
+    before which the workload cannot be done, and how many ranks it has."""
 
     start_ps: NDArray[np.int64]
     finish_ps: NDArray[np.int64]
     collective_ps: NDArray[np.int64]
     bound_ps: int
+    num_ranks: int
+
+    def outcome(self, topology: Topology) -> Outcome:
+        """As if all took no longer than they must, and used no links."""
+        return Outcome.without_network(self.start_ps, self.finish_ps, self.num_ranks, topology.num_links)
 
     @classmethod
     def of(
@@ -54,4 +60,4 @@ class WorkloadBound:
         collectives = first + np.array([bound.time_ps for bound in bounds], np.int64)[workload.call_of]
         bound_ps = max(int(times.max(initial=0)) for times in (finish, computation, collectives))
         bound_ps = max(bound_ps, traffic_bound_ps(workload, topology, members, relays=relays))
-        return cls(start, finish, collectives, bound_ps)
+        return cls(start, finish, collectives, bound_ps, workload.num_ranks)

@@ -65,16 +65,18 @@ def sort_table(prediction: Prediction) -> Columns:
     bytes/s of their mean time (under model `bound`: bound); `ratio` = sum of times over sum of bounds (1 without a
     bound).
     """
-    return _summed(prediction, ("kind", "ranks", "size_bytes", "algorithm"), order="total_time_ps")
+    keys = ("kind", "ranks", "size_bytes", "algorithm")
+    return _summed(prediction, keys, prediction.workload.calls_alike)
 
 
 def group_table(prediction: Prediction) -> Columns:
     """A row a process group and kind of collective, with the columns of `sort_table` (`size_bytes`: mean, rounded
-    down)."""
-    return _summed(prediction, ("group", "kind", "ranks"), order="total_time_ps")
+    down); one of the groups that do alike, where it stands for them."""
+    return _summed(prediction, ("group", "kind", "ranks"), np.ones(len(prediction.collectives), np.int64))
 
 
-def _summed(prediction: Prediction, keys: tuple[str, ...], order: str) -> Columns:
+def _summed(prediction: Prediction, keys: tuple[str, ...], times: NDArray[np.int64]) -> Columns:
+    """A row for all collectives with equal `keys`, each counted so many `times`; those that ran the longest first."""
     table = collective_table(prediction)
     rows = list(zip(*(table[key].tolist() for key in keys), strict=True))
     distinct = list(dict.fromkeys(rows))
@@ -83,14 +85,14 @@ def _summed(prediction: Prediction, keys: tuple[str, ...], order: str) -> Column
 
     def total(values: NDArray[np.int64]) -> NDArray[np.int64]:
         sums = np.zeros(len(distinct), np.int64)
-        np.add.at(sums, of, values)
+        np.add.at(sums, of, values * times)
         return sums
 
-    count = np.bincount(of, minlength=len(distinct))
+    count = total(np.ones(len(of), np.int64))
     size, time, bound = total(table["size_bytes"]), total(table["time_ps"]), total(table["bound_ps"])
     rated = "bound_ps" if prediction.model == Model.BOUND else "time_ps"
     bus_bytes = np.zeros(len(distinct))
-    np.add.at(bus_bytes, of, table["busbw"] * table[rated] / _PICOSECONDS_PER_SECOND)
+    np.add.at(bus_bytes, of, times * table["busbw"] * table[rated] / _PICOSECONDS_PER_SECOND)
     result: Columns = {key: np.array([row[at] for row in distinct], table[key].dtype) for at, key in enumerate(keys)}
     result |= {
         "count": count,
@@ -103,7 +105,7 @@ def _summed(prediction: Prediction, keys: tuple[str, ...], order: str) -> Column
         "mean_bound_ps": bound // np.maximum(count, 1),
         "ratio": np.where(bound > 0, time / np.maximum(bound, 1), 1.0),
     }
-    ranked = np.argsort(-result[order], kind="stable")
+    ranked = np.argsort(-time, kind="stable")
     return {name: column[ranked] for name, column in result.items()}
 
 

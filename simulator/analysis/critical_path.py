@@ -72,7 +72,7 @@ def critical_path(prediction: Prediction) -> CriticalPath:
         raise SimulationError("model bound has no critical path; use congestion or analytical")
     segments = [segment for segment in _back(prediction) if segment[1] < segment[2]]
     node, start, finish = np.array(segments[::-1], np.int64).reshape(-1, 3).T
-    rank = prediction.workload.rank
+    rank = prediction.workload.rank_numbers[prediction.workload.rank].astype(np.int32)
     return CriticalPath(prediction.workload, node, rank[node], rank[prediction.node_cause[node]], start, finish)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.chakra.job_metadata import described_groups
+from hocket.chakra.roles import kinds_of_traces
 from hocket.chakra.trace import TraceSet
 from hocket.simulator.analysis.columns import Columns
 
@@ -49,7 +50,7 @@ _LAST = ("embedding", "expert DP", "DP", ALL_RANKS)
 def purposes_of_groups(traces: TraceSet) -> dict[str, str]:
     """What process groups are for, by name, where the traces' metadata describe them: importers number groups."""
     found: dict[str, str] = {}
-    for trace in traces.traces:
+    for trace, _ in kinds_of_traces(traces):
         found |= described_groups(trace.metadata)
     return found
 
@@ -68,7 +69,10 @@ def dimension_of_group(name: str, num_members: int, num_ranks: int, purpose: str
 
 
 def dimensions_of_messages(
-    messages: Columns, groups: Mapping[str, Sequence[int]], purposes: Mapping[str, str]
+    messages: Columns,
+    groups: Mapping[str, Sequence[int]],
+    purposes: Mapping[str, str],
+    rows_of: Callable[[NDArray[np.integer]], NDArray[np.integer]] = lambda ranks: ranks,
 ) -> NDArray[np.str_]:
     """The dimension of each message of `bytes` from rank `src` to rank `dst` (columns, equally long): that of a
     context, sequence or pipeline group which both are in; `messages around a ring` where three ranks or more pass on as
@@ -92,6 +96,9 @@ def dimensions_of_messages(
             found[same & (number_of[src] >= 0)] = dimension
     unnamed = np.flatnonzero(found == MESSAGES)
     found[unnamed[_around_rings(src[unnamed], dst[unnamed], messages["bytes"][unnamed])]] = _RING
+    # from a rank to one that does alike, for which it stands, and nothing back: whoever stands for all of a ring
+    onward = (rows_of(src) == rows_of(dst)) & (src != dst) & ~np.isin(_pair(src, dst), _pair(dst, src))
+    found[(found == MESSAGES) & onward] = _RING
     return found
 
 
@@ -110,6 +117,10 @@ def _around_rings(src: NDArray[np.int32], dst: NDArray[np.int32], size: NDArray[
         at = [number[pair] for pair in pairwise([*ring, ring[0]])]
         around[at] = len({*zip(count[at].tolist(), total[at].tolist(), strict=True)}) == 1
     return np.asarray(around[pair_of], np.bool_)
+
+
+def _pair(first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int64]:
+    return first.astype(np.int64) << 32 | second
 
 
 def _rings(after: Mapping[int, int]) -> Iterator[list[int]]:

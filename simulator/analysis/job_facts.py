@@ -11,6 +11,7 @@ import numpy as np
 from hocket.base.errors import FormatError
 from hocket.chakra import TraceSet
 from hocket.chakra.job_metadata import JOB, JOB_RANKS
+from hocket.chakra.roles import shared_by_rank
 from hocket.chakra.steps import NO_STEP
 from hocket.simulator.installation import installation
 from hocket.simulator.prediction import Prediction
@@ -71,9 +72,10 @@ def job_facts(
 ) -> JobFacts:
     """What the traces' metadata says; `tokens` and `model_flops` where somebody says otherwise. The peak is that of
     `priced_by`, else of what the traces were priced by, else of what computes in the topology that `spec` names."""
-    metadata = [trace.metadata for trace in traces.traces if len(trace)]
+    shared = shared_by_rank(traces)
+    metadata = [trace.metadata for trace in shared if len(trace)]
     jobs: dict[object, list[int]] = {}
-    for rank, trace in enumerate(traces.traces):
+    for rank, trace in enumerate(shared):
         if len(trace) or JOB in trace.metadata:  # the others are idle ranks beside jobs
             jobs.setdefault(trace.metadata.get(JOB), []).append(rank)
     steps = {job: _steps(prediction, ranks) for job, ranks in jobs.items()}
@@ -103,7 +105,7 @@ def _steps(prediction: Prediction, ranks: Sequence[int]) -> int:
     """How many steps the traces of these ranks tell, of those with a node that takes time."""
     workload = prediction.workload
     counted = (workload.step != NO_STEP) & (prediction.node_finish_ps > prediction.node_start_ps)
-    counted &= np.isin(workload.rank, ranks)
+    counted &= np.isin(workload.rank, workload.rows_of(np.array(ranks, np.int64)))
     return len(np.unique(workload.step[counted]))
 
 

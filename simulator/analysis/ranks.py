@@ -24,7 +24,7 @@ def rank_table(prediction: Prediction) -> Columns:
     communications: those at one time count each); `slack_ps`, by which any one of its computations may take longer
     without delaying the job (from its finish to the job's end where it computes nothing); not for model `bound`."""
     workload = prediction.workload
-    ranks, rank = workload.num_ranks, workload.rank
+    ranks, rank, stands_for = workload.num_ranks, workload.rank, workload.rank_counts
     start, finish = prediction.node_start_ps, prediction.node_finish_ps
     computing = workload.kind == NodeKind.COMPUTE
     communicating = np.isin(workload.kind, COMMUNICATION)
@@ -36,27 +36,29 @@ def rank_table(prediction: Prediction) -> Columns:
     active = covered_ps(rank[either], begun[either], finish[either], ranks)
     waited, caused, found = np.zeros(ranks, np.int64), np.zeros(ranks, np.int64), waits(prediction)
     np.add.at(waited, found.rank, found.wait_ps)
-    np.add.at(caused, found.late, found.wait_ps)
+    np.add.at(caused, found.late, found.wait_ps * stands_for[found.rank] // stands_for[found.late])
+    ended = np.zeros(ranks, np.int64)
+    np.maximum.at(ended, rank, finish)
     table = {
-        "rank": np.arange(ranks),
-        "finish_ps": prediction.finish_ps,
+        "finish_ps": ended,
         "compute_ps": compute,
         "communication_ps": communication,
         "overlapped_ps": compute + communication - covered,
-        "exposed_ps": prediction.finish_ps - compute,
-        "idle_ps": prediction.finish_ps - covered,
+        "exposed_ps": ended - compute,
+        "idle_ps": ended - covered,
         "exposed_wait_ps": covered - active,
         "waited_ps": waited,
         "caused_wait_ps": caused,
     }
     if prediction.model != Model.BOUND:
-        table["slack_ps"] = _least_slack(prediction)
-    return table
+        table["slack_ps"] = _least_slack(prediction, ended)
+    every = {name: workload.by_rank(values) for name, values in table.items()}
+    return {"rank": np.arange(workload.job_ranks), **every}
 
 
-def _least_slack(prediction: Prediction) -> NDArray[np.int64]:
+def _least_slack(prediction: Prediction, ended: NDArray[np.int64]) -> NDArray[np.int64]:
     workload = prediction.workload
-    least = prediction.time_ps - prediction.finish_ps
+    least = prediction.time_ps - ended
     computing = workload.kind == NodeKind.COMPUTE
     rank = workload.rank[computing]
     least[rank] = np.iinfo(np.int64).max

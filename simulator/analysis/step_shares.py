@@ -109,7 +109,7 @@ class _Division:
         self._rank = workload.rank
         self._start, self._finish = prediction.node_start_ps, prediction.node_finish_ps
         self._begun = self._start[prediction.node_cause]
-        self._finish_ps = prediction.finish_ps
+        self._finish_ps = prediction.finish_ps  # of all ranks of the job
         kind = workload.kind
         self._on_host = workload.on_host
         self._computing = (kind == NodeKind.COMPUTE) & ~self._on_host
@@ -128,12 +128,12 @@ class _Division:
         pairs = [*zip(workload.group_of.tolist(), sizes, strict=True)]
         known = {
             (group, size): dimension_of_group(
-                workload.groups[group], size, workload.num_ranks, purposes.get(workload.groups[group], "")
+                workload.groups[group], size, workload.job_ranks, purposes.get(workload.groups[group], "")
             )
             for group, size in set(pairs)
         }
         messages: Columns = {"src": workload.message_src, "dst": workload.message_dst, "bytes": workload.message_bytes}
-        of_message = dimensions_of_messages(messages, groups, purposes)
+        of_message = dimensions_of_messages(messages, groups, purposes, workload.rows_of)
         names = in_order([*known.values(), *np.unique(of_message).tolist()])
         number = {name: at for at, name in enumerate(names)}
         found = np.full(len(workload.kind), -1, np.int16)
@@ -157,7 +157,7 @@ class _Division:
         stages = [at for at, name in enumerate(self._names) if name in (PIPELINE, MESSAGES)]
         across: NDArray[np.bool_] = self._message & np.isin(self._dimension, stages)
         sent = workload.operand[across]
-        pipeline = _joined(workload.num_ranks, workload.message_src[sent], workload.message_dst[sent])
+        pipeline = _joined(workload.job_ranks, *workload.pairs_of(sent))
         if across.any():
             calls = [pipeline[call.members] for call in workload.calls]
             spans = np.array([len(np.unique(each)) < len(each) for each in calls] or [False])
@@ -176,6 +176,7 @@ class _Division:
             parts.append(part)
             times.append(covered - taken)
             taken = covered
+        times = [self._workload.by_rank(time) for time in times]
         self._add_end(parts, times)
         parts.append(StepPart(Activity.IDLE))
         times.append(self._time_ps - np.array(times, np.int64).sum(axis=0))
@@ -211,7 +212,7 @@ class _Division:
 
     def _add_end(self, parts: list[StepPart], times: list[NDArray[np.int64]]) -> None:
         """What is left of the job's time when a rank has ended: bubble up to the end of its pipeline, then skew."""
-        ended = np.zeros(self._workload.num_ranks, np.int64)
+        ended = np.zeros(self._workload.job_ranks, np.int64)
         np.maximum.at(ended, self._pipeline, self._finish_ps)
         ended = ended[self._pipeline]
         times[parts.index(StepPart(Activity.BUBBLE))] += ended - self._finish_ps
@@ -219,21 +220,21 @@ class _Division:
         times.append(self._time_ps - ended)
 
     def _overlap(self) -> Columns:
-        computing = np.flatnonzero(self._computing)
+        computing, of_each = np.flatnonzero(self._computing), self._workload.rank_counts
         compute = self._covered([(computing, np.zeros(len(computing), np.bool_))])
         table: dict[str, list[int]] = {"communication_ps": [], "exposed_ps": [], "waited_ps": []}
         for at in range(len(self._names)):
             rows = np.flatnonzero(self._dimension == at)
             going_on = (rows, np.zeros(len(rows), np.bool_))
             either = self._covered([(computing, np.zeros(len(computing), np.bool_)), going_on])
-            table["communication_ps"].append(int(self._covered([going_on]).sum()))
-            table["exposed_ps"].append(int((either - compute).sum()))
-            table["waited_ps"].append(int(self._covered([(rows, np.ones(len(rows), np.bool_))]).sum()))
+            table["communication_ps"].append(int((of_each * self._covered([going_on])).sum()))
+            table["exposed_ps"].append(int((of_each * (either - compute)).sum()))
+            table["waited_ps"].append(int((of_each * self._covered([(rows, np.ones(len(rows), np.bool_))])).sum()))
         columns = {name: np.array(values, np.int64) for name, values in table.items()}
         return {"dimension": np.array(self._names, np.str_), **columns}
 
 
-def _joined(num_ranks: int, src: NDArray[np.int32], dst: NDArray[np.int32]) -> NDArray[np.int64]:
+def _joined(num_ranks: int, src: NDArray[np.integer], dst: NDArray[np.integer]) -> NDArray[np.int64]:
     """A number for each rank (int64), alike for those that a chain of messages joins."""
     label = np.arange(num_ranks)
     pairs = np.unique(np.stack([src, dst]), axis=1)

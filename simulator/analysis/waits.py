@@ -32,15 +32,17 @@ def waits(prediction: Prediction) -> Waits:
 
 
 def caused_waits(prediction: Prediction) -> Columns:
-    """Ranks that others waited for, the worst first: `rank`, `caused_wait_ps` (the sum over those that waited),
-    `waits` (how many), `ranks_kept_waiting`."""
-    found = waits(prediction)
-    num_ranks = prediction.workload.num_ranks
-    caused = np.zeros(num_ranks, np.int64)
-    np.add.at(caused, found.late, found.wait_ps)
-    count = np.bincount(found.late, minlength=num_ranks)
-    pairs = np.unique(found.late.astype(np.int64) * num_ranks + found.rank)
-    kept = np.bincount(pairs // max(num_ranks, 1), minlength=num_ranks)
+    """Ranks that others waited for, the worst first, or one of those that do alike where it stands for them: `rank`,
+    `caused_wait_ps` (the sum over those that waited), `waits` (how many), `ranks_kept_waiting`."""
+    found, workload = waits(prediction), prediction.workload
+    num_ranks, stands_for = workload.num_ranks, workload.rank_counts
+    caused, count, kept = (np.zeros(num_ranks, np.int64) for _ in range(3))
+    np.add.at(caused, found.late, found.wait_ps * stands_for[found.rank])
+    np.add.at(count, found.late, stands_for[found.rank])
+    pairs = np.unique(np.stack([found.late, found.rank]), axis=1)
+    np.add.at(kept, pairs[0], stands_for[pairs[1]])
     late = np.flatnonzero(count)
-    late = late[np.argsort(-caused[late], kind="stable")]
-    return {"rank": late, "caused_wait_ps": caused[late], "waits": count[late], "ranks_kept_waiting": kept[late]}
+    late = late[np.argsort(-(caused // stands_for)[late], kind="stable")]
+    each = {"caused_wait_ps": caused, "waits": count, "ranks_kept_waiting": kept}
+    shared = {name: -(-values[late] // stands_for[late]) for name, values in each.items()}
+    return {"rank": workload.rank_numbers[late], **shared}

@@ -40,6 +40,7 @@ def replicas_of(nodes: Nodes, collectives: CollectiveNodes) -> Replicas | None:
         counts=fold.counts,
         row_of=fold.row_of,
         links=fold.links,
+        peers=fold.peers,
         members=tuple(_rows(nodes, fold, name)[1] for name in names),
         groups=tuple(tuple(nodes.members(name) for name in fold.groups[group]) for group in groups),
         shapes=tuple(tuple(nodes.members(name) for name in fold.shapes[group]) for group in groups),

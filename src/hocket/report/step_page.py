@@ -39,7 +39,7 @@ def step_page(step: StepSummary) -> str:
     if remarks:
         sections.append(Section("Assumed, and notes", [Text(remark) for remark in remarks]))
     prediction = step.prediction
-    ranks = prediction.workload.num_ranks
+    ranks = prediction.workload.job_ranks
     return render("A training step", f"{ranks} ranks on {prediction.topology.name}", sections)
 
 
@@ -113,7 +113,7 @@ def _bars(shares: StepShares, ranks: NDArray[np.int64], counts: NDArray[np.int64
 
 
 def _dimensions(step: StepSummary) -> Iterator[Block]:
-    overlap, ranks = step.shares.overlap, step.prediction.workload.num_ranks * step.facts.counted_steps
+    overlap, ranks = step.shares.overlap, step.prediction.workload.job_ranks * step.facts.counted_steps
     columns = (overlap[name].tolist() for name in ("dimension", "communication_ps", "exposed_ps"))
     rows = [
         [

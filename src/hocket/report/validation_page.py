@@ -53,7 +53,7 @@ def validation_page(
         remarks.insert(0, NO_HELD_OUT_STEPS)
     if remarks:
         sections.append(Section("Assumed, and notes", [Text(remark) for remark in remarks]))
-    ranks = prediction.workload.num_ranks
+    ranks = prediction.workload.job_ranks
     return render("Predicted against recorded", f"{ranks} ranks, as on {prediction.topology.name}", sections)
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from msgspec import structs
 
 from hocket.api.generate.cards import find_card
+from hocket.api.generate.job_file import JOB_SUFFIX, WrittenJob, read_job_file, write_job_file
 from hocket.api.generate.request import LlmGeneration
 from hocket.api.generate.target import checked, pricing, ranks_there
 from hocket.api.parts import TraceFolder
@@ -16,6 +17,7 @@ from hocket.api.progress import Progress
 from hocket.api.trace.written import WrittenTraces, write_job
 from hocket.base.units import format_bytes, parse_bytes
 from hocket.chakra import TraceSet
+from hocket.chakra.roles import TracesByRole
 from hocket.workload.accelerators import Accelerator, Precision, parse_efficiency
 from hocket.workload.llm import (
     AttentionKernel,
@@ -32,7 +34,7 @@ from hocket.workload.llm.loads import parse_loads
 from hocket.workload.llm.memory import memory_of
 from hocket.workload.parsing import parse_splits
 
-__all__ = ["GeneratedJob", "generated", "perform"]
+__all__ = ["GeneratedJob", "generated", "perform", "traces_of_job_file"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,22 @@ class GeneratedJob:
     def traces(self) -> TraceSet:
         """A step's traces, whose metadata hold the request; made when they are first asked for: what does not fit may
         need none. Raises FormatError where the accelerator lacks the plan's precision."""
-        return _told(llm_traces(self.card, self.plan, self.accelerator), self.request, self.plan, self.accelerator)
+        found = llm_traces(self.card, self.plan, self.accelerator)
+        assert isinstance(found.traces, TracesByRole)
+        return replace(found, traces=found.traces.saying({"request": self.asked.to_json()}))
+
+    @property
+    def asked(self) -> LlmGeneration:
+        """The request that may be asked again anywhere, with a change: for as many ranks, by the same accelerator."""
+        return structs.replace(
+            self.request,
+            dp=self.plan.dp,
+            topology=None,
+            accelerator=self.accelerator.spec,
+            efficiency=None,
+            memory_efficiency=None,
+            written=TraceFolder(output="traces"),
+        )
 
     @property
     def fits(self) -> bool:
@@ -59,13 +76,15 @@ class GeneratedJob:
         return not 0 < self.accelerator.memory_bytes < self.needs_bytes
 
 
-def perform(request: LlmGeneration, progress: Progress) -> WrittenTraces:
+def perform(request: LlmGeneration, progress: Progress) -> WrittenTraces | WrittenJob:
     job = generated(request)
     if not job.fits:
         progress.note(
             f"warning: that does not fit: {job.accelerator.name} has {format_bytes(job.accelerator.memory_bytes)};"
             " choose more tp or pp, a higher --zero, or --recompute full"
         )
+    if request.written.output.endswith(JOB_SUFFIX):
+        return write_job_file(request, job.asked, job.plan.num_ranks, job.lines)
     return write_job(request, job.traces, request.written, request.profile, progress, [*job.lines])
 
 
@@ -94,20 +113,9 @@ def generated(request: LlmGeneration) -> GeneratedJob:
     return GeneratedJob(request, card, plan, accelerator, lines, memory.total)
 
 
-def _told(traces: TraceSet, request: LlmGeneration, plan: ParallelPlan, accelerator: Accelerator) -> TraceSet:
-    """The traces with the request in their metadata, that it may be asked again with a change: for as many ranks, by
-    the same accelerator, wherever they come to be written."""
-    asked = structs.replace(
-        request,
-        dp=plan.dp,
-        topology=None,
-        accelerator=accelerator.spec,
-        efficiency=None,
-        memory_efficiency=None,
-        written=TraceFolder(output="traces"),
-    )
-    told = {"request": asked.to_json()}
-    return replace(traces, traces=tuple(replace(each, metadata=each.metadata | told) for each in traces.traces))
+def traces_of_job_file(path: str) -> TraceSet:
+    """The traces of the job that a file holds, those of a rank of each role until others are asked for."""
+    return generated(read_job_file(path)).traces
 
 
 def _card(request: LlmGeneration) -> ModelCard:

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from hocket.api.generate.job_file import is_job_file
+from hocket.api.generate.llm import traces_of_job_file
 from hocket.api.simulate.library import StockMachine, asks_for_library, asks_of_links, stock_machine
 from hocket.api.simulate.options import algorithms_of, fraction
 from hocket.api.simulate.question import Question
 from hocket.base.errors import RequestError
-from hocket.chakra import TraceSet
+from hocket.chakra import TraceSet, read_traces
 from hocket.schedule import NAMED_KINDS, Schedule
 from hocket.simulator import Prediction, parse_placement, parse_remote_memory, simulate_traces
 from hocket.simulator.algorithm_choice import AUTO, DEFAULT_ALGORITHMS, LIBRARY
@@ -18,7 +20,7 @@ from hocket.simulator.installation import installation
 from hocket.topology import Topology
 from hocket.workload.accelerators import Accelerator, parse_accelerator
 
-__all__ = ["GroupCalls", "SimulatedJob", "of"]
+__all__ = ["GroupCalls", "SimulatedJob", "of", "read_job"]
 
 GroupCalls = tuple[str, tuple[int, ...]]
 """The collectives of a kind that a group (ranks of the topology) calls."""
@@ -29,7 +31,7 @@ _NATIVE = "native algorithms of the pure network (rings, trees, direct messages)
 @dataclass(frozen=True, eq=False)
 class SimulatedJob:
     """A job's traces, with what the request says of them: `asked` algorithms by kind, or one for all kinds, and whether
-    the machine's library runs any collective (`runs_library`). `host_scale` as in `simulate_traces`."""
+    the machine's library runs any collective (`runs_library`). `host_scale` and `folded` as in `simulate_traces`."""
 
     question: Question
     traces: TraceSet
@@ -38,6 +40,7 @@ class SimulatedJob:
     compute_scale: Fraction
     accelerator: Accelerator | None
     host_scale: Fraction | None = None
+    folded: bool | None = None
 
     def on(
         self, spec: str, topology: Topology | None = None, schedules: Mapping[GroupCalls, Schedule] | None = None
@@ -98,8 +101,18 @@ class SimulatedJob:
             by_chunks=by_chunks,
             launch_ps=machine.launch_ps,
             schedules=schedules,
+            folded=self.folded,
             fidelity=self.question.fidelity,
         )
+
+
+def read_job(path: str, groups: str | None) -> TraceSet:
+    """The traces of a folder, a prefix, or of the job in a file of `hocket generate llm -o NAME.job`."""
+    if not is_job_file(path):
+        return read_traces(path, groups)
+    if groups is not None:
+        raise RequestError(f"{path} makes its process groups itself: drop --groups")
+    return traces_of_job_file(path)
 
 
 def of(question: Question, traces: TraceSet) -> SimulatedJob:

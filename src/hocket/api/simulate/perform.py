@@ -26,7 +26,6 @@ from hocket.simulator.algorithm_choice import LIBRARY
 
 with late_imports(__name__):
     from hocket.api.simulate import collective, job, program, sendrecv
-    from hocket.chakra import read_traces
     from hocket.schedule import AnySchedule
     from hocket.schedule import load_expanded as load_schedule
     from hocket.simulator import simulate_schedule
@@ -148,7 +147,7 @@ def _traces(question: Question) -> SimulationResult:
     if request.size is not None:
         raise RequestError("--size is for a collective; traces have their own sizes")
     request.take_only(_TRACES, "traces have their own roots, and no program")
-    simulated = job.of(question, read_traces(request.what, request.job.groups))
+    simulated = job.of(question, job.read_job(request.what, request.job.groups))
     return SimulationResult(request, [simulated.on(spec) for spec in request.topology])
 
 

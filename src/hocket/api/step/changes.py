@@ -14,6 +14,7 @@ from hocket.api.generate.request import LlmGeneration
 from hocket.api.progress import Progress
 from hocket.api.simulate.job import SimulatedJob
 from hocket.api.step.balance import balanced, incomparable
+from hocket.api.step.contenders import runs_natively
 from hocket.api.step.networks import networks
 from hocket.api.step.plans import plans_beside, request_that_made
 from hocket.api.step.synthesized import Programs
@@ -94,7 +95,12 @@ class StepChanges:
         """By what is asked for; NCCL's kernels keep the pace that its model says of the machines as they are, so that
         in their place the job takes as much less as native algorithms then do."""
         topology = self.asked.topology
-        paced = self.job.machine(self.spec).nccl is not None and self.native is not None
+        machine = self.job.machine(self.spec)
+        paced = machine.nccl is not None and not runs_natively(self.job, machine)
+        if paced and self.native is None:
+            why = "what native algorithms save would tell, which were not tried either"
+            yield "links twice as fast", AS_ASKED, partial(str, why)
+            return
         for name, links in networks(topology):
             bandwidth = np.where(links, 2 * topology.bandwidth, topology.bandwidth)
             faster = replace(topology, bandwidth=bandwidth)

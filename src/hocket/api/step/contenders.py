@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 
 from hocket.api.progress import Progress
 from hocket.api.simulate.job import GroupCalls, SimulatedJob
+from hocket.api.simulate.library import StockMachine
 from hocket.api.step.synthesized import Programs, synthesized
+from hocket.chakra.roles import kinds_of_traces
 from hocket.schedule import NAMED_KINDS, Schedule
 from hocket.simulator import Prediction
 from hocket.simulator.algorithm_choice import AUTO
 
-__all__ = ["Contenders"]
+__all__ = ["Contenders", "runs_natively"]
+
+_MOST_NODES = 1 << 22  # of a job that is simulated by native algorithms beside what was asked for: a minute
 
 
 @dataclass(eq=False)
@@ -31,10 +35,14 @@ class Contenders:
     @classmethod
     def of(cls, job: SimulatedJob, spec: str, asked: Prediction, progress: Progress) -> Contenders:
         machine = job.machine(spec)
-        by_kind = job.algorithms(machine)
-        names = {by_kind} if isinstance(by_kind, str) else {by_kind.get(kind) for kind in NAMED_KINDS}
+        if runs_natively(job, machine):
+            return cls(job, spec, asked, None)
+        nodes = sum(len(trace) * count for trace, count in kinds_of_traces(job.traces))
+        if nodes > _MOST_NODES:
+            why = f"the job has {nodes:,} nodes, and they are simulated message by message (--algorithm auto does it)"
+            return cls(job, spec, asked, None, not_tried=[("native algorithms", why)])
         progress.status("the job by native algorithms")
-        return cls(job, spec, asked, None if names == {AUTO} else job.natively_on(spec))
+        return cls(job, spec, asked, job.natively_on(spec))
 
     def synthesize(self, purposes: Mapping[str, str], progress: Progress) -> None:
         """Adds what is synthesized for the job's dominant collectives. `purposes` are those of its groups."""
@@ -69,6 +77,12 @@ class Contenders:
         if machine.nccl is not None:
             partly = self.job.asked and not isinstance(self.job.asked, str)
             return "the stock library" + (" and the algorithms asked for" if partly else "")
-        if self.native is None:
+        if runs_natively(self.job, machine):
             return "native algorithms, the fastest on its links"
         return "the algorithms asked for" if self.job.asked else "native algorithms, rings and direct messages"
+
+
+def runs_natively(job: SimulatedJob, machine: StockMachine) -> bool:
+    """Whether what was asked for is native algorithms, those that are fastest on the links."""
+    by_kind = job.algorithms(machine)
+    return ({by_kind} if isinstance(by_kind, str) else {by_kind.get(kind) for kind in NAMED_KINDS}) == {AUTO}

@@ -17,7 +17,8 @@ from hocket.api.step.text import head_lines
 from hocket.base.errors import RequestError
 from hocket.base.files import write_json
 from hocket.base.units import format_time
-from hocket.chakra import TraceSet, read_traces
+from hocket.chakra import TraceSet
+from hocket.chakra.roles import kinds_of_traces
 from hocket.report.step_page import step_page
 from hocket.simulator import Model, Prediction
 from hocket.simulator.analysis import StepSummary, job_facts, step_shares
@@ -39,8 +40,8 @@ def perform(request: StepReport, progress: Progress) -> StepResult:
     if asked_for.fidelity.model == Model.BOUND:
         raise RequestError("--model bound has no waits to divide: drop it, the report prints the bound")
     question = question_of(asked_for.simulation(), progress)
-    traces, spec = read_traces(asked_for.traces, asked_for.job.groups), asked_for.topology
-    simulated = job.of(question, traces)
+    traces, spec = job.read_job(asked_for.traces, asked_for.job.groups), asked_for.topology
+    simulated = replace(job.of(question, traces), folded=True)
     asked = simulated.on(spec)
     purposes = purposes_of_groups(traces)
     priced_by = (simulated.accelerator or installation(spec).accelerator) if asked_for.job.reprice else None
@@ -67,12 +68,14 @@ def perform(request: StepReport, progress: Progress) -> StepResult:
 
 def _notes(traces: TraceSet, prediction: Prediction) -> Iterator[str]:
     """What a reader must know of where the traces come from."""
-    filled = sum("completed_from" in trace.metadata for trace in traces.traces)
+    filled = sum(count for trace, count in kinds_of_traces(traces) if "completed_from" in trace.metadata)
     if filled:
         yield (
             f"{filled} of {traces.num_ranks} ranks were filled in from those that were recorded: their skew and"
             " imbalance are not known"
         )
+    if prediction.workload.replicas is not None:  # nobody recorded ranks that do alike
+        return
     recorded = recorded_times(traces, prediction.workload)
     if recorded is None:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from msgspec import structs
@@ -10,7 +10,8 @@ from msgspec import structs
 from hocket.api.generate.llm import GeneratedJob, generated
 from hocket.api.generate.request import LlmGeneration
 from hocket.base.errors import HocketError
-from hocket.chakra import TraceSet
+from hocket.chakra import Trace, TraceSet
+from hocket.chakra.roles import TracesByRole, kinds_of_traces
 
 __all__ = ["plans_beside", "request_that_made"]
 
@@ -27,7 +28,7 @@ _ALONE: dict[str, dict[str, object]] = {
 def request_that_made(traces: TraceSet) -> LlmGeneration | str | None:
     """The request for just these traces, which their metadata hold; why other plans cannot be compared with them where
     they are no longer what that makes; None where nobody says that they were made."""
-    texts = {trace.metadata.get("request") for trace in traces.traces}
+    texts = {trace.metadata.get("request") for trace, _ in kinds_of_traces(traces)}
     told = next((text for text in texts if isinstance(text, str)), None)
     if told is None:
         return None
@@ -43,10 +44,15 @@ def request_that_made(traces: TraceSet) -> LlmGeneration | str | None:
 
 def _alike(made: GeneratedJob, traces: TraceSet) -> bool:
     """Whether every rank does the same as when it was made."""
-    return made.traces.num_ranks == traces.num_ranks and all(
-        np.array_equal(getattr(first, column), getattr(second, column))
-        for first, second in zip(made.traces.traces, traces.traces, strict=True)
-        for column in _TOLD
+    if made.traces.num_ranks != traces.num_ranks:
+        return False
+    pairs: Iterable[tuple[Trace, Trace]] = zip(made.traces.traces, traces.traces, strict=True)
+    if isinstance(made.traces.traces, TracesByRole) and isinstance(traces.traces, TracesByRole):
+        if not np.array_equal(made.traces.traces.roles.of, traces.traces.roles.of):
+            return False
+        pairs = zip(made.traces.traces.programs, traces.traces.programs, strict=True)
+    return all(
+        np.array_equal(getattr(first, column), getattr(second, column)) for first, second in pairs for column in _TOLD
     )
 
 

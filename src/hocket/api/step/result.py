@@ -76,7 +76,7 @@ class StepResult(Result):
             "topology": step.prediction.topology.name,
             "assumed": [*step.prediction.assumed],
             "notes": [*facts.notes, *step.prediction.notes],
-            "ranks": step.prediction.workload.num_ranks,
+            "ranks": step.prediction.workload.job_ranks,
             "steps": facts.steps,
             "time_ps": time_ps,
             "step_ps": step.step_ps,

@@ -19,7 +19,9 @@ def head_lines(step: StepSummary) -> Iterator[str]:
     prediction, facts = step.prediction, step.facts
     yield from _wrapped(f"assumed: {sentence}" for sentence in prediction.assumed)
     steps = f"{facts.steps} step{'s' * (facts.steps > 1)}" if facts.steps else "no common steps told: the whole is one"
-    yield f"{prediction.topology.name}: {prediction.workload.num_ranks} ranks, {steps}"
+    ranks, left = prediction.workload.job_ranks, prediction.workload.num_ranks
+    alike = f" ({left} simulated for all: the others do as they do)" if left < ranks else ""
+    yield f"{prediction.topology.name}: {ranks} ranks{alike}, {steps}"
     yield from (f"  {name:<12} {value}" for name, value in _fact_rows(step))
     yield ""
     yield from _division(step)
@@ -93,7 +95,7 @@ def _division(step: StepSummary) -> Iterator[str]:
 
 
 def _dimensions(step: StepSummary) -> Iterator[str]:
-    overlap, ranks = step.shares.overlap, step.prediction.workload.num_ranks * step.facts.counted_steps
+    overlap, ranks = step.shares.overlap, step.prediction.workload.job_ranks * step.facts.counted_steps
     rows = [
         (
             name,

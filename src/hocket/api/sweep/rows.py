@@ -86,7 +86,9 @@ def row_columns(rows: Sequence[Simulation]) -> Mapping[str, list[Any]]:
         column: [plain_cell(fields.get(name), default) for fields in set_fields]
         for name, (column, default) in _ALWAYS.items()
     }
-    return columns | {name: [plain_cell(fields.get(name, defaults[name]), "") for fields in set_fields] for name in also}
+    return columns | {
+        name: [plain_cell(fields.get(name, defaults[name]), "") for fields in set_fields] for name in also
+    }
 
 
 def plain_cell(value: Any, default: Any) -> Any:
