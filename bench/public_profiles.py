@@ -65,7 +65,7 @@ PROFILES = (
     # 8 dispatches, 8 combines, and what ranks wait for each other in before each of them
     Profile(
         "deepseek-ai+profile-data/train.json",
-        *(0, 64, 32, "dgx-h100:nodes=8"),
+        *(0, 64, 32, "dgx-h800:nodes=8"),
         "--size dispatch=28MiB --size combine=56MiB",
     ),
 )

@@ -42,6 +42,8 @@ FIGURES = (
             "0.869", ("A100-SXM4-40GB", "A100-PCIE-40GB")),
     Figures("h100", "NVIDIA H100 SXM", "989.4TFLOP/s", "989.4TFLOP/s", "1978.9TFLOP/s", "3.35TB/s", "80GB",
             "0.803", ("H100",), fp8_efficiency="0.709"),
+    Figures("h800", "NVIDIA H800 SXM", "989.4TFLOP/s", "989.4TFLOP/s", "1978.9TFLOP/s", "3.35TB/s", "80GB",
+            "0.803", ("H800",), "as H100, whose chip it is; less FP64 alone", fp8_efficiency="0.709"),
     Figures("h200", "NVIDIA H200 SXM", "989.4TFLOP/s", "989.4TFLOP/s", "1978.9TFLOP/s", "4.8TB/s", "141GB",
             "0.803", ("H200",), fp8_efficiency="0.709"),
     Figures("b200", "NVIDIA HGX B200", "2250TFLOP/s", "2250TFLOP/s", "4500TFLOP/s", "7.7TB/s", "180GB",

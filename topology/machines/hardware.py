@@ -53,6 +53,7 @@ GPUS = {
     "l40s": GpuKind(89, 0, 0, 120, device=0x26B9),
     "rtx4090": GpuKind(89, 0, 0, 120, device=0x2684),
     "h100": GpuKind(90, 18, 25 * _GB, 240, device=0x2330),
+    "h800": GpuKind(90, 8, 25 * _GB, 240, device=0x2324),
     "h200": GpuKind(90, 18, 25 * _GB, 240, device=0x2335),
     "gh200": GpuKind(90, 18, 25 * _GB, 240, device=0x2342, c2c=(10, 44_712)),
     "b200": GpuKind(100, 18, 50 * _GB, 240, device=0x2901),

@@ -11,6 +11,7 @@ __all__ = [
     "DGX_B300",
     "DGX_H100",
     "DGX_H200",
+    "DGX_H800",
     "GB200",
     "GB300",
     "MI300X",
@@ -65,6 +66,17 @@ DGX_H100 = MachineRecord(
     summary="8 H100, 18 x 25 GB/s",
     source="DGX H100 data sheet and user guide",
     example="dgx-h100:nodes=2",
+)
+DGX_H800 = replace(
+    DGX_H100,
+    gpu="h800",
+    nvswitches=(2,) * 4,
+    name="dgx-h800",
+    summary="8 H800, 8 x 25 GB/s (400 GB/s both ways)",
+    source="DeepSeek-V3's repository, issue 28: 400 GB/s both ways, 160 a direction measured; DeepEP's README: a"
+    " ConnectX-7 of 400 Gbit/s a GPU; else as DGX H100",
+    example="dgx-h800:nodes=2",
+    assumed="two NVLinks to each of four NVSwitches, which compute",
 )
 DGX_H200 = replace(
     DGX_H100,
@@ -187,6 +199,6 @@ MI350X = replace(
 )
 
 VENDOR_MACHINES = (
-    *(DGX_1, DGX_A100, DGX_H100, DGX_H200, DGX_B200, DGX_B300, GB200, GB300, RUBIN),
+    *(DGX_1, DGX_A100, DGX_H100, DGX_H800, DGX_H200, DGX_B200, DGX_B300, GB200, GB300, RUBIN),
     *(MI250, MI300X, MI325X, MI350X, MI355X),
 )

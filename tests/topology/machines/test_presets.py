@@ -80,6 +80,13 @@ def test_presets_give_the_answers_of_the_golden_machines(shared: Path, name: str
             assert one.choose(collective, sizes).time_us.tolist() == other.choose(collective, sizes).time_us.tolist()
 
 
+def test_an_h800_has_the_channels_that_nccl_printed() -> None:
+    """NCCL's issue 892: 16 channels among 8 H800 without NVLS. 160 GB/s a direction are what DeepSeek measured."""
+    shown = hocket("nccl", "choose", "-t", "dgx-h800:nvls=0", "-c", "all_reduce").stdout
+    assert "Ring 8 channels: 20 GB/s each over NVL\n" in shown
+    assert "kernels run on up to 16 channels\n" in shown
+
+
 def test_numbers_of_some() -> None:
     def widths(spec: str) -> set[tuple[str, float]]:
         topology = load(spec)
@@ -92,6 +99,7 @@ def test_numbers_of_some() -> None:
     assert widths("p4d:nodes=2") == {("nvlink", 300), ("pcie", 14.4), ("fabric", 12.5), ("fabric", 25)}
     assert load("ndv2:nodes=2").num_nodes == 16 + 2 + 1  # a NIC a machine, all on one leaf: no spine
     assert load("p4d:nodes=2").num_nodes == 16 + 2 + 2 * 4 + 4 + 1  # NVSwitches, NICs, leaves, the spine
+    assert widths("dgx-h800") == {("nvlink", 200)}  # 8 NVLinks of 25 GB/s
     assert widths("mi300x") == {("xgmi", 64)}
     assert widths("mi355x") == {("xgmi", 76.8)}
     assert widths("gb300-nvl72:nodes=2") == {("nvlink", 900), ("pcie", 115.2), ("fabric", 100), ("fabric", 3600)}
