@@ -1,13 +1,14 @@
 """A workload from the traces of a job."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hocket.chakra import NodeType, TraceSet
 from hocket.chakra.profiled import is_unsized, runs_side_by_side
 from hocket.simulator.fold import Fold
-from hocket.simulator.traces.collectives import match_collectives
-from hocket.simulator.traces.durations import Hardware, computations, memory_accesses
-from hocket.simulator.traces.messages import match_messages
+from hocket.simulator.traces.collectives import CollectiveNodes, match_collectives
+from hocket.simulator.traces.durations import Accesses, Computations, Hardware, computations, memory_accesses
+from hocket.simulator.traces.messages import MessageNodes, match_messages
 from hocket.simulator.traces.nodes import Nodes
 from hocket.simulator.traces.replicas import folded_members, replicas_of
 from hocket.simulator.workload import CannotFold, NodeKind, Workload
@@ -38,19 +39,8 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware, fold
         raise CannotFold("memories, which ranks may share")
     collectives, messages = match_collectives(nodes, chunks_per_rank), match_messages(nodes)
 
-    kind = np.full(len(nodes), NodeKind.NOTHING, np.uint8)
-    operand = np.zeros(len(nodes), np.int64)
-    member = np.zeros(len(nodes), np.int32)
     unsized = np.array([*map(is_unsized, strings), False])[name[computed.rows]]
-    kind[computed.rows] = np.where(unsized, NodeKind.COMMUNICATION, NodeKind.COMPUTE)
-    operand[computed.rows] = computed.duration_ps
-    kind[accesses.rows] = NodeKind.MEMORY
-    operand[accesses.rows] = np.arange(len(accesses.rows))
-    kind[collectives.rows] = NodeKind.COLLECTIVE
-    operand[collectives.rows] = collectives.instance
-    member[collectives.rows] = folded_members(nodes, collectives)
-    kind[messages.rows] = np.where(messages.sends, NodeKind.SEND, NodeKind.RECEIVE)
-    operand[messages.rows] = messages.number
+    kind, operand, member = _programs(nodes, computed, unsized, accesses, collectives, messages)
     return Workload(
         rank_offset=nodes.rank_offset,
         kind=kind,
@@ -86,6 +76,30 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware, fold
         side_by_side=frozenset(at for at, trace in enumerate(nodes.traces.traces) if runs_side_by_side(trace)),
         replicas=replicas_of(nodes, collectives),
     )
+
+
+def _programs(
+    nodes: Nodes,
+    computed: Computations,
+    unsized: NDArray[np.bool_],
+    accesses: Accesses,
+    collectives: CollectiveNodes,
+    messages: MessageNodes,
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int32]]:
+    """Columns `kind`, `operand` and `member` of the workload; `unsized` of what computes is communication."""
+    kind = np.full(len(nodes), NodeKind.NOTHING, np.uint8)
+    operand = np.zeros(len(nodes), np.int64)
+    member = np.zeros(len(nodes), np.int32)
+    kind[computed.rows] = np.where(unsized, NodeKind.COMMUNICATION, NodeKind.COMPUTE)
+    operand[computed.rows] = computed.duration_ps
+    kind[accesses.rows] = NodeKind.MEMORY
+    operand[accesses.rows] = np.arange(len(accesses.rows))
+    kind[collectives.rows] = NodeKind.COLLECTIVE
+    operand[collectives.rows] = collectives.instance
+    member[collectives.rows] = folded_members(nodes, collectives)
+    kind[messages.rows] = np.where(messages.sends, NodeKind.SEND, NodeKind.RECEIVE)
+    operand[messages.rows] = messages.number
+    return kind, operand, member
 
 
 def _unsized_note(count: int) -> tuple[str, ...]:
