@@ -192,7 +192,9 @@ def test_the_tables_are_said_before_the_what_ifs_and_each_of_these_is_announced(
     assert f"{said}\n{made.result.rest()}" == made.result.summary()
 
 
-@pytest.mark.parametrize("topology,inside", [("dgx-h100:nodes=2", {"nvlink"}), ("dgx-h100", None)])
+@pytest.mark.parametrize(
+    "topology,inside", [("dgx-h100:nodes=2", {"nvlink"}), ("dgx-1:nodes=2", {"nvlink"}), ("dgx-h100", None)]
+)
 def test_what_is_inside_nodes_is_what_all_their_ranks_use(topology: str, inside: set[str] | None) -> None:
     found = load(topology)
     made = [*networks(found)]
