@@ -12,6 +12,7 @@ from tests.workload.llm.llm_models import EXPERTS, TINY
 from hocket.base.errors import HocketError
 from hocket.chakra import TraceSet
 from hocket.simulator import Fidelity, Prediction, simulate_traces
+from hocket.simulator.analysis import sort_table, step_shares
 from hocket.topology import Topology, load
 from hocket.workload.accelerators import ACCELERATORS
 from hocket.workload.llm import ModelCard, ParallelPlan, PipelineSchedule, llm_traces
@@ -55,8 +56,27 @@ def require_equal(whole: Prediction, folded: Prediction) -> None:
         all_nodes, one = slice(offset[rank], offset[rank + 1]), slice(left[row], left[row + 1])
         for column in ("node_start_ps", "node_finish_ps"):
             assert np.array_equal(getattr(whole, column)[all_nodes], getattr(folded, column)[one]), (rank, column)
-        assert whole.finish_ps[rank] == folded.finish_ps[row]
-        assert whole.compute_ps[rank] == folded.compute_ps[row]
+    for column in ("finish_ps", "compute_ps", "slowed_ps"):
+        assert np.array_equal(getattr(whole, column), getattr(folded, column)), column
+    for one, other in zip(sorts(whole), sorts(folded), strict=True):
+        assert one == other
+
+
+def sorts(prediction: Prediction) -> list[tuple[object, ...]]:
+    """What is said of all collectives of a sort: numbers of those of the whole job."""
+    table = sort_table(prediction)
+    columns = ("kind", "ranks", "size_bytes", "algorithm", "count", "mean_time_ps", "mean_wait_ps", "mean_bound_ps")
+    return sorted(zip(*(table[name].tolist() for name in columns), strict=True))
+
+
+def require_equal_shares(whole: Prediction, folded: Prediction, groups: dict[str, tuple[int, ...]]) -> None:
+    """Where each rank's time goes, and what is overlapped of each dimension."""
+    one, other = step_shares(whole, groups), step_shares(folded, groups)
+    assert one.parts == other.parts
+    assert np.array_equal(one.times_ps, other.times_ps)
+    assert (other.times_ps.sum(axis=0) == other.time_ps).all()
+    for name, column in one.overlap.items():
+        assert np.array_equal(column, other.overlap[name]), name
 
 
 @pytest.mark.parametrize(
@@ -72,8 +92,11 @@ def require_equal(whole: Prediction, folded: Prediction) -> None:
     ],
 )
 def test_ranks_that_do_alike_become_one(plan: dict[str, object], topology: str, algorithms: object, rows: int) -> None:
-    whole, folded = both(job(**plan), load(topology), algorithms)
+    traces = job(**plan)
+    whole, folded = both(traces, load(topology), algorithms)
     require_equal(whole, folded)
+    require_equal_shares(whole, folded, traces.groups)
+    require_equal_shares(whole, folded, {})  # names tell nothing
     assert folded.workload.num_ranks == rows
 
 
@@ -171,3 +194,4 @@ def test_any_job_takes_as_long_folded(
     topology = load(spec.replace("R", str(ranks)).replace("N", str(max(2, -(-ranks // 8)))))
     whole, folded = both(traces, topology, "auto" if auto else {}, Fidelity(model, overlap_slowdown=slowdown))
     require_equal(whole, folded)
+    require_equal_shares(whole, folded, traces.groups)
