@@ -50,6 +50,12 @@ class Outcome:
             folded=order,
         )
 
+    def finish_of_ranks(self, rank: NDArray[np.int32], num_ranks: int) -> NDArray[np.int64]:
+        """When the last node of each rank ends (int64); `rank` is that of each node."""
+        finish = np.zeros(num_ranks, np.int64)
+        np.maximum.at(finish, rank, self.finish_ps)
+        return finish
+
     def on_all_links(self, link: NDArray[np.int32]) -> "Outcome":
         """The outcome of a job in which `link` stood for each link."""
         return replace(

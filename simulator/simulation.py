@@ -80,13 +80,9 @@ def simulate(
         outcome = workload_bound.outcome(topology)
     else:
         outcome = _launched(workload, placed, job, run, topology, routing, fidelity, message_launch_ps)
-    outcome = _done(placed, outcome)
-    finish = np.zeros(workload.num_ranks, np.int64)
-    np.maximum.at(finish, workload.rank, outcome.finish_ps)
-    choices = [choice.algorithm for choice in followed] if followed else [str(fidelity.model)] * len(calls)
-    latencies = [
-        _latency(choice, call, topology, fidelity) for choice, call in zip(followed or choices, calls, strict=True)
-    ]
+    outcome = _done(workload, placed.replicas, outcome)
+    finish = outcome.finish_of_ranks(workload.rank, workload.num_ranks)
+    named = _followed(followed, calls, topology, fidelity)
     return Prediction(
         model=str(fidelity.model),
         switching=setting_name(fidelity.switching),
@@ -98,9 +94,7 @@ def simulate(
         bound_ps=workload_bound.bound_ps,
         finish_ps=workload.by_rank(finish),
         compute_ps=workload.by_rank(_compute_time(workload, outcome)),
-        collectives=_collective_times(
-            workload, outcome, bounds, choices, latencies, workload_bound.collective_ps if followed is None else 0
-        ),
+        collectives=_collective_times(workload, outcome, bounds, *named, workload_bound.collective_ps * (run is None)),
         link_busy_ps=outcome.link_busy_ps,
         link_bytes=outcome.link_bytes,
         link_messages=outcome.link_messages,
@@ -117,15 +111,28 @@ def simulate(
     )
 
 
-def _done(placed: Workload, outcome: Outcome) -> Outcome:
+def _done(workload: Workload, replicas: Replicas | None, outcome: Outcome) -> Outcome:
     """What came of all links of the job. Raises DeadlockError where something never happened, CannotFold where that is
     of ranks that stand for others: it is told of all."""
-    if placed.replicas is not None:
+    if replicas is not None:
         if (outcome.finish_ps < 0).any():
             raise CannotFold("a deadlock")
-        return outcome if placed.replicas.link is None else outcome.on_all_links(placed.replicas.link)
-    require_all_done(placed, outcome.start_ps, outcome.finish_ps)
+        return outcome if replicas.link is None else outcome.on_all_links(replicas.link)
+    require_all_done(workload, outcome.start_ps, outcome.finish_ps)
     return outcome
+
+
+def _followed(
+    followed: list[CollectivePlan | SpelledOut] | None,
+    calls: Sequence[CollectiveCall],
+    topology: Topology,
+    fidelity: Fidelity,
+) -> tuple[list[str], list[int | None]]:
+    """The algorithm of each call, and what it takes without bytes."""
+    if followed is None:
+        return [str(fidelity.model)] * len(calls), [None] * len(calls)
+    pairs = zip(followed, calls, strict=True)
+    return [each.algorithm for each in followed], [_latency(each, call, topology, fidelity) for each, call in pairs]
 
 
 def _routed(

@@ -1,5 +1,7 @@
 """What the collectives of a job are of which one rank of each kind is left."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,9 +44,14 @@ def replicas_of(nodes: Nodes, collectives: CollectiveNodes) -> Replicas | None:
         links=fold.links,
         peers=fold.peers,
         members=tuple(_rows(nodes, fold, name)[1] for name in names),
-        groups=tuple(tuple(nodes.members(name) for name in fold.groups[group]) for group in groups),
-        shapes=tuple(tuple(nodes.members(name) for name in fold.shapes[group]) for group in groups),
+        groups=tuple(_members(nodes, fold.groups, group) for group in groups),
+        shapes=tuple(_members(nodes, fold.shapes, group) for group in groups),
     )
+
+
+def _members(nodes: Nodes, alike: Mapping[str, tuple[str, ...]], group: str) -> tuple[tuple[int, ...], ...]:
+    """Those of the groups for which a group stands; it is alone where it has no name: it is of all ranks."""
+    return tuple(nodes.members(name) for name in alike.get(group, (group,)))
 
 
 def _rows(nodes: Nodes, fold: Fold, group: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
