@@ -153,7 +153,11 @@ class InferenceGeneration(Request, frozen=True, kw_only=True, tag="generate infe
 
 
 class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
-    """Make traces of one step of training a large language model by a parallel plan."""
+    """Make traces of one step of training a large language model by a parallel plan.
+
+    `-o NAME.job` keeps the job itself in a file, in place of its traces: simulate and step make these when they need
+    them, of jobs of any size.
+    """
 
     examples: ClassVar[tuple[str, ...]] = (
         "hocket generate llm llama3-8b --dp 8 --zero 3 --global-batch 8 -o traces/",
@@ -162,6 +166,7 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
         "hocket generate llm deepseek-v3 --pp 16 --dp 8 --ep 8 --schedule dualpipe --zero 1 --global-batch 256"
         " -o traces/",
         "hocket generate llm mixtral/config.json --sequence 4096 --dp 8 --ep 8 --global-batch 64 -o traces/",
+        "hocket generate llm llama3-70b --tp 8 --sequence-parallel --pp 8 --dp 256 --global-batch 4096 -o big.job",
     )
     performer: ClassVar[str] = f"{_ROOM}.llm:perform"
 
