@@ -86,7 +86,7 @@ class JobOutcome:
 
 def outcome_of(step: StepSummary) -> JobOutcome:
     """What is kept of a step report."""
-    facts, shares, prediction, steps = step.facts, step.shares, step.prediction, step.facts.steps
+    facts, shares, prediction, steps = step.facts, step.shares, step.prediction, step.facts.counted_steps
     least, most = shares.times_ps.min(axis=1).tolist(), shares.times_ps.max(axis=1).tolist()
     overlap, ranks = shares.overlap, prediction.workload.num_ranks * steps
     columns = (overlap[name].tolist() for name in ("dimension", "communication_ps", "exposed_ps"))
@@ -108,5 +108,5 @@ def outcome_of(step: StepSummary) -> JobOutcome:
             DimensionTime(name, whole / ranks, exposed / ranks) for name, whole, exposed in zip(*columns, strict=True)
         ),
         assumed=tuple(prediction.assumed),
-        notes=tuple([*prediction.warnings, *prediction.notes]),
+        notes=tuple([*prediction.warnings, *facts.notes, *prediction.notes]),
     )
