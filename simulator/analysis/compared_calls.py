@@ -1,7 +1,7 @@
 """The collectives of a job, each as it was recorded beside as it was predicted."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -44,16 +44,26 @@ class ComparedCalls:
     seen_by_all: NDArray[np.bool_]
 
 
-def calls_of(prediction: Prediction, times: NodeTimes, recorded: NDArray[np.bool_]) -> ComparedCalls:
+def calls_of(
+    prediction: Prediction,
+    times: NodeTimes,
+    recorded: NDArray[np.bool_],
+    purposes: Mapping[str, str] | None = None,
+) -> ComparedCalls:
     """The collectives of a job of which those ranks were `recorded` (mask over ranks; the times of the others are made
-    up), and which was predicted so."""
+    up), and which was predicted so. `purposes` are what its groups are for (`dimensions.purposes_of_groups`)."""
     workload = prediction.workload
     rows = np.flatnonzero(workload.kind == NodeKind.COLLECTIVE)
     number, count = workload.operand[rows], len(workload.call_of)
     calls = [workload.calls[at] for at in workload.call_of.tolist()]
     names = [workload.groups[at] for at in workload.group_of.tolist()]
     sorts = tuple(
-        Sort(call.kind, dimension_of_group(name, len(call.group), workload.num_ranks), len(call.group), call.size_bytes)
+        Sort(
+            call.kind,
+            dimension_of_group(name, len(call.group), workload.num_ranks, (purposes or {}).get(name, "")),
+            len(call.group),
+            call.size_bytes,
+        )
         for call, name in zip(calls, names, strict=True)
     )
     overlapped = np.zeros(count, np.bool_)

@@ -63,6 +63,7 @@ def perform(request: Replay, progress: Progress) -> ReplayResult:
             compute_scale=scale,
             accelerator=accelerator,
             remote_memory=memory,
+            folded=False,  # every rank's nodes are compared
         )
     settings = ReplaySettings(
         request.backend, request.iterations, request.warmup, Compute(request.compute), request.timeout

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from hocket.chakra.steps import NO_STEP
 from hocket.report.validation_page import validation_page
 from hocket.simulator import Fidelity, Model, Prediction
 from hocket.simulator.analysis import ComparedCalls, Validation, calls_of, corrected_by, steps_of, validation
+from hocket.simulator.analysis.dimensions import purposes_of_groups
 from hocket.simulator.clocks import ClockCheck, clock_check
 from hocket.simulator.measured_calls import FittedSteps
 from hocket.simulator.recorded_times import NodeTimes, recorded_times, times_fault
@@ -47,17 +48,20 @@ def perform(request: JobValidation, progress: Progress) -> ValidationResult:
     traces = read_traces(asked.traces, asked.job.groups)
     was_recorded = _were_recorded(traces)
     question = question_of(asked.simulation(), progress)
-    prediction = job.of(question, traces).on(asked.topology)
+    prediction = replace(job.of(question, traces), folded=False).on(asked.topology)  # ranks were recorded one by one
     times = _times(asked.traces, traces, prediction)
     clocks = clock_check(prediction.workload, times, was_recorded)
     _require_one_clock(asked.traces, clocks)
-    calls = calls_of(prediction, times, was_recorded)
+    purposes = purposes_of_groups(traces)
+    calls = calls_of(prediction, times, was_recorded, purposes)
     plain = validation(calls, steps_of(prediction, times))
     result = ValidationResult(
         request=request,
         prediction=prediction,
         plain=plain,
-        fitted=_fitted(request.fit, prediction, times, was_recorded, question.fidelity) if request.fit else None,
+        fitted=(
+            _fitted(request.fit, prediction, times, was_recorded, purposes, question.fidelity) if request.fit else None
+        ),
         notes=tuple(_notes(prediction, was_recorded, calls, clocks, request.fit)),
     )
     if request.json:
@@ -100,11 +104,16 @@ def _apart(clocks: ClockCheck) -> str:
 
 
 def _fitted(
-    fit: str, prediction: Prediction, times: NodeTimes, was_recorded: NDArray[np.bool_], fidelity: Fidelity
+    fit: str,
+    prediction: Prediction,
+    times: NodeTimes,
+    was_recorded: NDArray[np.bool_],
+    purposes: Mapping[str, str],
+    fidelity: Fidelity,
 ) -> tuple[Validation, Validation]:
     """Of the steps that are not fitted to: the errors as predicted, and as corrected by the others. Where no steps are
     told there are none: the job is one, and in it are calls that were fitted to."""
-    calls = calls_of(prediction, times, was_recorded)
+    calls = calls_of(prediction, times, was_recorded, purposes)
     seen = calls.seen_by_all
     _require_seen(fit, seen)
     steps = np.unique(calls.step[seen & (calls.step != NO_STEP)]).tolist()
@@ -117,7 +126,7 @@ def _fitted(
         )
     fitted = np.isin(calls.step, known)
     corrected = corrected_by(calls, fitted & seen, prediction, fidelity)
-    apart = calls_of(corrected, times, was_recorded)
+    apart = calls_of(corrected, times, was_recorded, purposes)
     # Sorts are told by what ran: the algorithm is that which was predicted first.
     apart = replace(apart, algorithm=calls.algorithm)
 
