@@ -92,6 +92,10 @@ _Integers: TypeAlias = _Integer | Sequence[_Integer] | range
 _Texts: TypeAlias = _Text | Sequence[_Text]
 load_topology = load
 
+class _WrittenTracesOrOther(WrittenTraces):
+    """Or WrittenJob."""
+    def __getattr__(self, name: str) -> Any: ...
+
 class _SimulationResultOrOther(SimulationResult):
     """Or CurvesResult, or AstraResult."""
     def __getattr__(self, name: str) -> Any: ...
@@ -255,7 +259,7 @@ def generate_llm(
     attention: _Text = 'flash', order: _Text = 'tp,cp,dp,pp', accelerator: _Text | None = None,
     efficiency: _Text | None = None, memory_efficiency: _Text | None = None, precision: _Text = 'bf16',
     profile: _Text = 'mlcommons',
-) -> WrittenTraces:
+) -> _WrittenTracesOrOther:
     """Make traces of one step of training a large language model by a parallel plan."""
 
 def extrapolate(
