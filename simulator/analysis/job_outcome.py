@@ -15,9 +15,21 @@ class SkipReason(StrEnum):
     """Why a job was not simulated: no such plan of this model on these ranks, less memory than it needs, or what the
     simulation refuses."""
 
-    PLAN = "no such plan"
-    MEMORY = "does not fit the memory"
-    SIMULATION = "cannot be simulated"
+    PLAN = "plan"
+    MEMORY = "memory"
+    SIMULATION = "simulation"
+
+    @property
+    def words(self) -> str:
+        """As of several of them."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    SkipReason.PLAN: "impossible plans",
+    SkipReason.MEMORY: "over the memory",
+    SkipReason.SIMULATION: "refused by the simulation",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +100,10 @@ def outcome_of(step: StepSummary) -> JobOutcome:
     """What is kept of a step report."""
     facts, shares, prediction, steps = step.facts, step.shares, step.prediction, step.facts.counted_steps
     least, most = shares.times_ps.min(axis=1).tolist(), shares.times_ps.max(axis=1).tolist()
-    overlap, ranks = shares.overlap, prediction.workload.num_ranks * steps
+    overlap, ranks = shares.overlap, prediction.workload.job_ranks * steps
     columns = (overlap[name].tolist() for name in ("dimension", "communication_ps", "exposed_ps"))
     return JobOutcome(
-        ranks=prediction.workload.num_ranks,
+        ranks=facts.num_ranks,
         step_ps=step.step_ps,
         bound_ps=prediction.bound_ps / steps,
         tokens_per_second=facts.tokens_per_second(prediction.time_ps),

@@ -1,4 +1,4 @@
-"""Many jobs side by side: which are the best on each machine, and which none other beats."""
+"""Many jobs side by side: which are the best on each topology, and which none other beats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["SweptJob", "SweptJobs"]
 @dataclass(frozen=True, eq=False)
 class SweptJob:
     """A job of a sweep: its `number` there, from 1 on; `what` is trained, a model or a folder of traces; the topology;
-    `settings`, by name what tells it from others of the sweep; and the `commands` that say all of it."""
+    `settings`, by name what tells it from others of the sweep, a switch without a value; and the `commands` that say
+    all of it."""
 
     number: int
     what: str
@@ -29,7 +30,7 @@ class SweptJob:
     @property
     def name(self) -> str:
         """Its settings in a line: `tp 8, pp 4, dp 2, zero 1`."""
-        return ", ".join(f"{name} {value}" for name, value in self.settings.items()) or "as it is"
+        return ", ".join(f"{name} {value}".strip() for name, value in self.settings.items()) or "as it is"
 
 
 @dataclass(frozen=True, eq=False)

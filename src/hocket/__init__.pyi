@@ -50,8 +50,8 @@ from hocket.api.simulate.request import Simulation as Simulation
 from hocket.api.simulate.result import SimulationResult
 from hocket.api.step.request import StepReport as StepReport
 from hocket.api.step.result import StepResult
-from hocket.api.sweep.perform import SweepResult
 from hocket.api.sweep.request import Sweep as Sweep
+from hocket.api.sweep.result import SweepResult
 from hocket.api.synthesize.request import Synthesis as Synthesis
 from hocket.api.synthesize.result import SynthesisResult
 from hocket.api.topology.facts import TopologyFacts
@@ -98,6 +98,10 @@ class _WrittenTracesOrOther(WrittenTraces):
 
 class _SimulationResultOrOther(SimulationResult):
     """Or CurvesResult, or AstraResult."""
+    def __getattr__(self, name: str) -> Any: ...
+
+class _SweepResultOrOther(SweepResult):
+    """Or JobSweepResult."""
     def __getattr__(self, name: str) -> Any: ...
 
 class _SynthesisResultOrOther(SynthesisResult):
@@ -329,8 +333,8 @@ def validate(
 def sweep(
     file: _Text, *, output: _Text = 'sweep', executor: _Text = 'serial', jobs: _Integer | None = None,
     parquet: bool = False,
-) -> SweepResult:
-    """Simulate every combination of the values in FILE; a sweep that was interrupted goes on where it stopped."""
+) -> _SweepResultOrOther:
+    """Simulate every combination of the values in FILE: collectives by sizes, or models by plans, on topologies."""
 
 def compare(first: _Text, second: _Text, *, tolerance: _Number = 0.0, json: _Text | None = None) -> ComparisonResult:
     """Say what changed: time, lower bound, exposed communication, collectives, groups, ranks and links."""

@@ -9,7 +9,7 @@ from typing import Any
 from hocket.base.text import markup, printable
 from hocket.base.version import __version__
 
-__all__ = ["Block", "Cards", "Code", "Figure", "Section", "Table", "Text", "render"]
+__all__ = ["Block", "Cards", "Code", "Details", "Figure", "Section", "Table", "Text", "render"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,33 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; numbers and the headings of columns of numbers align to the right."""
+    """Rows of cells; numbers and the headings of columns of numbers align to the right. `keys` of one that can be
+    sorted: for each row, what each of its cells is ordered by; a click on a heading then does so."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
+    keys: Sequence[Sequence[float | str]] = ()
 
     def html(self) -> str:
         numeric = [all(_is_number(row[at]) for row in self.rows) for at in range(len(self.columns))]
         head = "".join(map(_cell, self.columns, numeric, repeat("th")))
-        body = "".join(f"<tr>{''.join(_cell(cell, _is_number(cell), 'td') for cell in row)}</tr>" for row in self.rows)
-        return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        keys = self.keys or repeat(repeat(None))
+        body = "".join(f"<tr>{''.join(map(_entry, row, key))}</tr>" for row, key in zip(self.rows, keys, strict=False))
+        kind = ' class="sorted"' if self.keys else ""
+        return f'<div class="scroll"><table{kind}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Blocks behind a line that opens them; `anchor` is where links on the page find it (`#anchor`)."""
+
+    line: str
+    blocks: Sequence["Block"]
+    anchor: str = ""
+
+    def html(self) -> str:
+        blocks = "\n".join(block.html() for block in self.blocks)
+        return f'<details id="{markup(self.anchor)}"><summary>{markup(self.line)}</summary>{blocks}</details>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +110,7 @@ class Drawing:
         return f'<figure><div class="scroll">{self.svg}</div><figcaption>{markup(self.caption)}</figcaption></figure>'
 
 
-Block = Text | Code | Cards | Table | Figure | Drawing
+Block = Text | Code | Cards | Table | Details | Figure | Drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +138,13 @@ def _is_number(text: str) -> bool:
     return text[:1].isdigit() or (text[:1] in ("-", "+", ".") and text[1:2].isdigit())
 
 
-def _cell(text: str, numeric: bool, tag: str) -> str:
+def _entry(text: str, key: float | str | None) -> str:
+    return _cell(text, _is_number(text), "td", key)
+
+
+def _cell(text: str, numeric: bool, tag: str, key: float | str | None = None) -> str:
     attribute = ' class="number"' if numeric else ""
+    attribute += "" if key is None else f' data-key="{markup(str(key))}"'
     return f"<{tag}{attribute}>{markup(text)}</{tag}>"
 
 
@@ -132,6 +154,7 @@ def render(title: str, subtitle: str, sections: Iterable[Section]) -> str:
 
     sections = list(sections)
     style = files("hocket.report").joinpath("page.css").read_text(encoding="utf-8")
+    script = files("hocket.report").joinpath("page.js").read_text(encoding="utf-8")
     links = "".join(f'<a href="#s{number}">{markup(s.title)}</a>' for number, s in enumerate(sections))
     body = "\n".join(section.html(number) for number, section in enumerate(sections))
     return f"""<!doctype html>
@@ -143,5 +166,6 @@ def render(title: str, subtitle: str, sections: Iterable[Section]) -> str:
 <header><h1>{markup(title)}</h1><p>{markup(subtitle)}</p><nav>{links}</nav></header>
 <main>{body}</main>
 <footer>Hocket {__version__}</footer>
+<script>{script}</script>
 </body></html>
 """

@@ -7,22 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.units import format_bytes, format_time
-from hocket.report.figures import PALETTE, blank_figure
+from hocket.report.figures import blank_figure
 from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
-from hocket.simulator.analysis import Activity, StepShares, StepSummary
+from hocket.report.part_colors import part_colors
+from hocket.simulator.analysis import StepShares, StepSummary
 
 __all__ = ["step_page"]
 
 _MOST_BARS = 48
-_FIXED = {
-    Activity.COMPUTATION: PALETTE[0],
-    Activity.HOST: PALETTE[7],
-    Activity.MEMORY: PALETTE[6],
-    Activity.BUBBLE: "#c9d1d9",
-    Activity.IDLE: "#eef1f4",
-}
-_COMMUNICATION = (PALETTE[1], PALETTE[4], PALETTE[2], PALETTE[5], "#e8a15f", "#8fb996", "#d48fa5")
-_SKEW = ("#b9a7d1", "#cbbfe0", "#a58fc4", "#ded6ec")
 
 
 def step_page(step: StepSummary) -> str:
@@ -95,15 +87,14 @@ def _bars(shares: StepShares, ranks: NDArray[np.int64], counts: NDArray[np.int64
         f"rank {rank}" + (f" and {count - 1} more" if count > 1 else "")
         for rank, count in zip(ranks.tolist(), counts.tolist(), strict=True)
     ]
-    communication, skew = iter(_COMMUNICATION * 4), iter(_SKEW * 4)
+    colors = part_colors(shares.parts)
     for part, times in zip(shares.parts, shares.times_ps, strict=True):
-        color = _FIXED.get(part.activity) or next(communication if part.activity is Activity.COMMUNICATION else skew)
         figure.add_bar(
             orientation="h",
             name=part.name,
             y=names,
             x=(times[ranks] / 1e9).tolist(),
-            marker={"color": color},
+            marker={"color": colors[part]},
             hovertext=[format_time(each) for each in times[ranks].tolist()],
             hoverinfo="name+y+text",
         )

@@ -14,6 +14,7 @@ from hocket.api.simulate.request import Simulation
 from hocket.base.enums import StrEnum
 from hocket.base.errors import HocketError, RequestError, TopologyError
 from hocket.base.late_imports import late_imports
+from hocket.base.reading import content_digest
 from hocket.base.units import format_time
 from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.simulator import Prediction
@@ -27,7 +28,7 @@ with late_imports(__name__):
     from hocket.nccl.libraries import LIBRARIES, library_of
     from hocket.nccl.programs.spec import model_of
     from hocket.nccl.rccl import RcclModel
-    from hocket.nccl.releases import NEWEST
+    from hocket.nccl.releases import NEWEST, Release
     from hocket.simulator.curves import SimulatedCurve
     from hocket.topology.machines.hosts import Hosts, hosts_of
     from hocket.topology.machines.integrated_machines import INTEGRATED
@@ -169,7 +170,8 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str, alp
     by = _calibration(spec) if own is None else None
     release = release_named(request.nccl.nccl_version)
     try:
-        nccl = model_of(spec, plain.num_ranks, own, request.nccl.nccl_set, release)
+        named = any(map(content_digest, filter(None, (spec, own))))  # files may be others the next time
+        nccl = (model_of if named else _model_of)(spec, plain.num_ranks, own, request.nccl.nccl_set, release)
     except HocketError as error:
         if insists or by:
             raise
@@ -178,6 +180,13 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str, alp
     described = _described(nccl, topology) + (f", calibrated by {by}" if by else "")
     notes = (note for note in (*release.notes(), *nccl.machine.notes) if note not in topology.notes)
     return StockMachine(topology, nccl, (described, *notes))
+
+
+@lru_cache(maxsize=16)
+def _model_of(spec: str, num_ranks: int, machine: str | None, settings: tuple[str, ...], release: Release) -> NcclModel:
+    """NCCL on machines that no file describes: one for all simulations, so that what it finds for a process group of
+    one is there for the next."""
+    return model_of(spec, num_ranks, machine, settings, release)
 
 
 def assumed_of_curves(machines: Mapping[str, StockMachine], curves: Sequence[SimulatedCurve]) -> list[str]:

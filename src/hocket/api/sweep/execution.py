@@ -14,14 +14,14 @@ from hocket.api.sweep.rows import keys_of, row_columns
 from hocket.api.sweep.store import Record, opened
 from hocket.simulator.analysis import Columns
 
-__all__ = ["Work", "answer_rows", "answers_of"]
+__all__ = ["Answering", "answer_rows", "answers_of"]
 
 Row = TypeVar("Row")
 Answered = TypeVar("Answered")
 
 
 @dataclass(frozen=True)
-class Work(Generic[Row, Answered]):
+class Answering(Generic[Row, Answered]):
     """How rows of one sort are answered: by a function of a module, which other processes know by its name; kept as
     such records; so many at a time by a worker."""
 
@@ -30,7 +30,7 @@ class Work(Generic[Row, Answered]):
     batch: int
 
 
-_SIMULATIONS = Work(answer, Record[Simulation, Answer], batch=8)
+_SIMULATIONS = Answering(answer, Record[Simulation, Answer], batch=8)
 _DTYPES = {str(int): np.int64, str(float): np.float64, str(str): np.str_}
 
 
@@ -57,7 +57,7 @@ def answer_rows(
 def answers_of(
     rows: Sequence[Row],
     keys: Sequence[str],
-    work: Work[Row, Answered],
+    work: Answering[Row, Answered],
     *,
     executor: Executor | None = None,
     path: Path | str | None = None,
@@ -79,7 +79,7 @@ def answers_of(
 
 
 def _answers(
-    asked: list[tuple[str, Row]], work: Work[Row, Answered], executor: Executor | None
+    asked: list[tuple[str, Row]], work: Answering[Row, Answered], executor: Executor | None
 ) -> Iterator[list[Record[Row, Answered]]]:
     """Answered batches, as they come."""
     if executor is None:
@@ -95,7 +95,7 @@ def _answers(
             task.cancel()
 
 
-def _answer_batch(work: Work[Row, Answered], asked: list[tuple[str, Row]]) -> list[Record[Row, Answered]]:
+def _answer_batch(work: Answering[Row, Answered], asked: list[tuple[str, Row]]) -> list[Record[Row, Answered]]:
     return [Record(key, row, work.answer(row)) for key, row in asked]
 
 

@@ -12,7 +12,7 @@ from hocket.base.errors import RequestError
 from hocket.base.reading import content_digest
 from hocket.base.version import __version__
 
-__all__ = ["KEYS", "files_of", "grid", "key_of", "keys_of", "plain_cell", "row_columns"]
+__all__ = ["KEYS", "alternatives", "files_of", "grid", "key_of", "keys_of", "plain_cell", "row_columns"]
 
 #: What may vary: every field of a simulation that does not name an output. `collective` is another name of `what`.
 KEYS = tuple(
@@ -47,11 +47,12 @@ def grid(**varied: Any) -> list[Simulation]:
     names = [name for name in order if name in varied]
     return [
         Simulation.of(**dict(zip(names, values, strict=True)))
-        for values in product(*(_alternatives(name, varied[name]) for name in names))
+        for values in product(*(alternatives(name, varied[name]) for name in names))
     ]
 
 
-def _alternatives(name: str, value: Any) -> Sequence[Any]:
+def alternatives(name: str, value: Any) -> Sequence[Any]:
+    """The values of a field that varies, or the one of a field that does not."""
     values = value if isinstance(value, list | tuple | range) else [value]
     # `*=fifo,nvlink=priority`: one alternative that says several classes of links
     return [str(each).split(",") for each in values] if name in ("switching", "queueing") else values

@@ -40,7 +40,7 @@ class Store(Generic[Row, Answer]):
                 found = msgspec.json.decode(line, type=record)
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise FormatError(
-                    f"{file.name}:{number}: not an answer of a sweep: {error}; choose another file"
+                    f"{file.name}:{number}: not an answer of such a sweep: {error}; choose another file"
                 ) from error
             self.answers[found.key] = found.answer
         file.truncate(whole)  # a last line without an end was cut off with the run that wrote it

@@ -1,0 +1,1 @@
+"""Sweeps over jobs: models by plans, and traces, on topologies."""

@@ -1,0 +1,65 @@
+"""The page of a sweep over jobs in a real browser."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hocket
+
+pytestmark = [pytest.mark.browser, pytest.mark.report]
+
+TINY = {
+    **{"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 16},
+    **{"intermediate_size": 2816, "vocab_size": 32000, "max_position_embeddings": 512},
+}
+
+
+@pytest.fixture(scope="module")
+def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sweep")
+    (folder / "config.json").write_text(json.dumps(TINY))
+    (folder / "jobs.yaml").write_text(
+        f"models: '{folder}/config.json'\ntopology: [dgx-h100, dgx-b200]\nglobal_batch: 8\n"
+        "plans: {tp: all, pp: [1, 2, 3]}\n"
+    )
+    hocket.sweep(folder / "jobs.yaml", output=folder / "swept")
+    return folder / "swept" / "report.html"
+
+
+def test_every_figure_is_drawn_tables_sort_and_points_open(page_path: Path, browser: Any) -> None:
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.goto(f"{page_path.as_uri()}#point3")
+    # Speed against memory, time against ranks, and where the time goes of each of the two machines.
+    page.wait_for_function("document.querySelectorAll('.plotly-graph-div .main-svg').length >= 4")
+    heads = ["In numbers", "The best of each topology", "Speed against memory", "Time against ranks"]
+    assert page.locator("h2").all_inner_texts() == [*heads, "Where the time goes", "Every point", "Skipped"]
+    assert page.locator(".plotly-graph-div").count() == 4
+    assert "tp 4, pp 1, dp 2" in page.locator("details[open] summary").inner_text()
+    assert "hocket generate llm" in page.locator("details[open] pre").inner_text()
+
+    table = page.locator("section", has=page.get_by_role("heading", name="Every point")).locator("table.sorted").first
+    column = table.locator("th").all_inner_texts().index("memory")
+    for reverse in (False, True):
+        table.locator("th").nth(column).click()
+        keys = table.locator(f"tbody td:nth-child({column + 1})").evaluate_all(
+            "cells => cells.map(c => +c.dataset.key)"
+        )
+        assert len(keys) > 8 and keys == sorted(keys, reverse=reverse)
+
+    assert "does not divide the 8 ranks" in page.locator("summary", has_text="impossible plans").inner_text()
+    page.evaluate(
+        "document.querySelector('.plotly-graph-div').emit('plotly_click', {points: [{customdata: 'point1'}]})"
+    )
+    assert page.locator("details#point1").get_attribute("open") is not None
+    assert page.evaluate("document.documentElement.scrollWidth") == 1200
+    assert problems == []
+    page.close()
+
+
+def test_the_page_can_be_asked_again(page_path: Path) -> None:
+    assert hocket.request_in(page_path).to_plain()["verb"] == "sweep"
