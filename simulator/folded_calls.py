@@ -43,6 +43,7 @@ class FoldedCalls:
                 if group != call.group and not _alike(choice, chosen(replace(call, group=group))):
                     raise CannotFold(f"{call.kind} is served otherwise elsewhere")
             if isinstance(choice, CollectivePlan) and len(call.group) > 1:
+                _require_one_order(call, replicas.groups[at], replicas.row_of)
                 self._add(links, call, choice, at, replicas)
         link = links.standing_for_all()
         if link is None:
@@ -79,8 +80,9 @@ class FoldedCalls:
         self._seen.add(key)
         groups = replicas.groups[number]
         plans = [choice if group == call.group else self._like(choice, replace(call, group=group)) for group in groups]
-        copies = len(call.group) if choice.one_for_all else 1
-        kind = np.arange(choice.num_routes) // copies  # all copies of a connection are of one kind
+        # All copies of a connection are of one kind, unless the members that they are between are not.
+        copies = len(call.group) if choice.one_for_all and not replicas.members[number].any() else 1
+        kind = np.arange(choice.num_routes) // copies
         leader = np.repeat([group[0] for group in groups], len(kind))
         ranks = len(replicas.row_of)  # whatever the programs, messages of their own go before those of collectives
         program = len(replicas.rank) + replicas.row_of[leader]
@@ -93,6 +95,13 @@ class FoldedCalls:
             if isinstance(other, CollectivePlan) and _alike(choice, other) and other.num_routes == choice.num_routes:
                 return other
         raise CannotFold(f"{call.kind} has another {choice.algorithm} elsewhere")
+
+
+def _require_one_order(call: CollectiveCall, groups: tuple[tuple[int, ...], ...], row_of: NDArray[np.int64]) -> None:
+    """A place in a group has messages of its own: who does alike must have the same one in all of them."""
+    rows = row_of[np.array(groups)]
+    if (rows != row_of[np.array(call.group)]).any():
+        raise CannotFold(f"{call.kind} of groups in another order of members")
 
 
 def _alike(one: _Choice, other: _Choice) -> bool:

@@ -1,0 +1,42 @@
+"""Groups stand for others where these do the same, member by member, link by link: jobs made by hand."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.simulator.test_fold_of_jobs import LINK, both, require_equal
+
+from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
+from hocket.topology import load
+
+
+def job(
+    num_ranks: int, groups: dict[str, tuple[int, ...]], program: Iterator[TraceBuilder] | list[TraceBuilder]
+) -> TraceSet:
+    traces = tuple(each.build() for each in program)
+    assert len(traces) == num_ranks
+    return TraceSet(traces, groups)
+
+
+def gathering(second: tuple[int, ...]) -> TraceSet:
+    """Two groups of four ranks that come at four times, the first in ascending order."""
+    groups, programs = {"first": (0, 1, 2, 3), "second": second}, []
+    for rank in range(8):
+        trace = TraceBuilder()
+        computed = trace.add_comp("work", duration_ns=1 + 5_000 * (rank % 4) ** 2)
+        group = "first" if rank < 4 else "second"
+        trace.add_collective("gather", CollectiveType.ALL_GATHER, 1 << 20, group=group, deps=[computed])
+        programs.append(trace)
+    return job(8, groups, programs)
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "auto"])
+def test_members_that_do_unlike_things_have_links_of_their_own(algorithm: str) -> None:
+    whole, folded = both(gathering((4, 5, 6, 7)), load(f"switch:8,{LINK}"), algorithm)
+    require_equal(whole, folded)
+    assert folded.workload.num_ranks < 8
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "auto"])
+def test_the_order_of_members_is_alike(algorithm: str) -> None:
+    """With the members of one in another order each hears from other ranks."""
+    require_equal(*both(gathering((4, 6, 5, 7)), load(f"switch:8,{LINK}"), algorithm))
