@@ -34,9 +34,14 @@ def replicas_of(nodes: Nodes, collectives: CollectiveNodes) -> Replicas | None:
         return None
     if any(call.block_bytes is not None for call in collectives.calls):
         raise CannotFold("blocks of several sizes")
-    _, example = np.unique(collectives.call_of, return_index=True)
-    names = [collectives.groups[at] for at in collectives.group_of[example].tolist()]
+    of_calls: dict[int, dict[str, None]] = {call: {} for call in range(len(collectives.calls))}
+    for call, at in dict.fromkeys(zip(collectives.call_of.tolist(), collectives.group_of.tolist(), strict=True)):
+        of_calls[call][collectives.groups[at]] = None
+    names = [next(iter(each)) for each in of_calls.values()]
     groups = [fold.group_of.get(name, name) for name in names]
+    for alike in of_calls.values():
+        if len({frozenset(_members(nodes, fold.groups, fold.group_of.get(name, name))) for name in alike}) > 1:
+            raise CannotFold("groups of the same ranks that stand for others")
     return Replicas(
         rank=fold.rank,
         counts=fold.counts,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from tests.simulator.test_fold_of_jobs import LINK, both, require_equal
 
@@ -40,3 +41,20 @@ def test_members_that_do_unlike_things_have_links_of_their_own(algorithm: str) -
 def test_the_order_of_members_is_alike(algorithm: str) -> None:
     """With the members of one in another order each hears from other ranks."""
     require_equal(*both(gathering((4, 6, 5, 7)), load(f"switch:8,{LINK}"), algorithm))
+
+
+@pytest.mark.parametrize("topology", [f"ring:8,{LINK}", f"torus:2x4,{LINK}"])
+def test_ranks_of_two_groups(topology: str) -> None:
+    """Ranks 0 and 1 have two groups of the same ranks: the groups for which these stand are unlike."""
+    pairs = {"a": [(0, 1), (2, 3), (4, 5), (6, 7)], "b": [(0, 1), (2, 3), (4, 6), (5, 7)]}
+    groups = {f"{name}{at}": pair for name, each in pairs.items() for at, pair in enumerate(each)}
+    programs = []
+    for rank in range(8):
+        trace, before = TraceBuilder(), []
+        for name in pairs:
+            group = next(each for each, ranks in groups.items() if rank in ranks and each.startswith(name))
+            before = [trace.add_collective("sum", CollectiveType.ALL_REDUCE, 1 << 20, group=group, deps=before)]
+        programs.append(trace)
+    whole, folded = both(job(8, groups, programs), load(topology), "ring")
+    require_equal(whole, folded)
+    assert np.unique(whole.link_bytes).size > 1
