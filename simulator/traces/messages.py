@@ -67,7 +67,7 @@ def match_messages(nodes: Nodes) -> MessageNodes:
     )
     received = np.zeros(len(first), np.bool_)
     received[number[~sends]] = True
-    unreceived = int((~received).sum())
+    unreceived = nodes.count(rows[first[~received]])
     return MessageNodes(
         rows=rows,
         sends=sends,

@@ -58,3 +58,16 @@ def test_ranks_of_two_groups(topology: str) -> None:
     whole, folded = both(job(8, groups, programs), load(topology), "ring")
     require_equal(whole, folded)
     assert np.unique(whole.link_bytes).size > 1
+
+
+def test_messages_that_nobody_receives_are_counted_on_all_ranks() -> None:
+    programs = []
+    for rank in range(6):
+        trace, others = TraceBuilder(), ((rank + 1) % 6, (rank - 1) % 6)
+        for tag, other in enumerate(others):
+            trace.add_send("lost", 4096, src=rank, dst=other, tag=tag)
+        programs.append(trace)
+    whole, folded = both(job(6, {}, programs), load(f"switch:6,{LINK}"))
+    require_equal(whole, folded)
+    assert folded.workload.num_ranks == 1
+    assert whole.notes == ("12 messages are sent but never received",)
