@@ -135,10 +135,11 @@ def roles_of(traces: TraceSet) -> Roles:
     roles: dict[tuple[object, ...], int] = {}
     names: dict[str, int] = {}
     of, peers, groups = [], [], []
-    for trace in traces.traces:
+    for rank, trace in enumerate(traces.traces):
         ends, end = _in_order(peers_of(trace))
         used, place = _in_order(trace.process_group)
-        key = (*digests.of(trace), end.tobytes(), place.tobytes(), _texts(trace, used), _root_places(trace, traces))
+        places = (end.tobytes(), place.tobytes(), _own_ends(trace, rank))
+        key = (*digests.of(trace), *places, _texts(trace, used), _root_places(trace, traces))
         of.append(roles.setdefault(key, len(roles)))
         peers.append(ends)
         groups.append([names.setdefault(trace.strings[at], len(names)) for at in used])
@@ -149,6 +150,13 @@ def peers_of(trace: Trace) -> NDArray[np.int64]:
     """The other end of each node's message (int64), -1 where it is none."""
     other = np.where(trace.type == NodeType.COMM_SEND, trace.comm_dst, np.int64(-1))
     return np.where(trace.type == NodeType.COMM_RECV, trace.comm_src, other)
+
+
+def _own_ends(trace: Trace, rank: int) -> bytes:
+    """Of each node the end of its message that should be its rank: 0 where it is, -1 where there is none."""
+    own = np.where(trace.type == NodeType.COMM_SEND, trace.comm_src, np.int64(-1))
+    own = np.where(trace.type == NodeType.COMM_RECV, trace.comm_dst, own)
+    return np.where(own < 0, -1, np.where(own == rank, 0, 1 + own)).tobytes()
 
 
 def ends_in_order(trace: Trace) -> list[int]:

@@ -65,13 +65,24 @@ def folds_of(
     if routing.policy.chooses or routing.policy.seeded:
         return  # such paths depend on more than who speaks to whom
     roles = roles_of(traces)
-    if len(roles.first) == len(roles.of):
+    if len(roles.first) == len(roles.of) or not _all_known(traces, roles):
         return
     job = _Job(traces, roles, topology)
     for colours in (job.roles, job.roles_by_place):
         found = job.refined(colours)
         if found.max() + 1 < len(found) and (fold := job.fold(found, routing, settings)) is not None:
             yield fold
+
+
+def _all_known(traces: TraceSet, roles: Roles) -> bool:
+    """Whether all groups and peers are of the job: what is not, the whole job tells."""
+    used = [roles.names[at] for at in np.unique(roles.groups[roles.groups >= 0]).tolist()]
+    try:
+        members = [members_of(name, traces.groups, traces.num_ranks) for name in used]
+    except KeyError:
+        return False
+    beyond = traces.num_ranks
+    return roles.peers.max(initial=-1) < beyond and all(max(each, default=-1) < beyond for each in members)
 
 
 class _Job:
@@ -157,7 +168,7 @@ class _Job:
     def fold(self, colours: _Ints, routing: FabricRouting, settings: tuple[NDArray[np.uint8], ...]) -> Fold | None:
         """By these colours; None where links or groups do not allow it."""
         rank = np.unique(colours, return_index=True)[1].astype(np.int64)
-        if not self._once_in_groups(colours) or (self._has_peer & (self._back < 0)).any():
+        if not self._in_their_groups or not self._once_in_groups(colours) or (self._has_peer & (self._back < 0)).any():
             return None
         links = LinkClasses(self._topology, settings)
         ends = self._ends(colours, rank)
@@ -167,6 +178,11 @@ class _Job:
             return None
         group_of, groups, shapes = self._groups(self.group_colours(colours))
         return Fold(rank, np.bincount(colours), colours, group_of, groups, shapes, links, ends, self._roles.peers)
+
+    @property
+    def _in_their_groups(self) -> bool:
+        """Whether all ranks are members of the groups that they name."""
+        return int((self._roles.groups >= 0).sum()) == int((self._group_slot >= 0).sum())
 
     def _once_in_groups(self, colours: _Ints) -> bool:
         """Whether ranks of a colour have a group in the same place among theirs: so a row is in a group once."""

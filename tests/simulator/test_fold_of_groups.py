@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from tests.simulator.test_fold_of_jobs import LINK, both, require_equal
 
+from hocket.base.errors import TraceError
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
+from hocket.simulator import simulate_traces
 from hocket.topology import load
 
 
@@ -71,3 +73,36 @@ def test_messages_that_nobody_receives_are_counted_on_all_ranks() -> None:
     require_equal(whole, folded)
     assert folded.workload.num_ranks == 1
     assert whole.notes == ("12 messages are sent but never received",)
+
+
+def calling(names: list[str], groups: dict[str, tuple[int, ...]]) -> TraceSet:
+    programs = [TraceBuilder() for _ in names]
+    for trace, group in zip(programs, names, strict=True):
+        trace.add_collective("sum", CollectiveType.ALL_REDUCE, 4096, group=group)
+    return job(len(names), groups, programs)
+
+
+def sending(sources: list[int]) -> TraceSet:
+    programs = []
+    for rank, source in enumerate(sources):
+        trace = TraceBuilder()
+        trace.add_send("right", 4096, src=source, dst=(rank + 1) % 4)
+        trace.add_recv("left", 4096, src=(rank - 1) % 4, dst=rank)
+        programs.append(trace)
+    return job(4, {}, programs)
+
+
+@pytest.mark.parametrize(
+    ("traces", "told"),
+    [
+        (calling(["a", "a", "b", "b"], {"a": (0, 1)}), "rank 2.*process group 'b' is unknown"),
+        (calling(["a", "a", "a", "a"], {"a": (0, 1)}), "rank 2.*without rank 2"),
+        (calling(["a", "a", "b", "b"], {"a": (0, 1, 7), "b": (2, 3, 6)}), "has rank 7"),
+        (sending([0, 1, 0, 3]), "rank 2.*comm_src is 0"),
+    ],
+)
+def test_what_is_wrong_on_one_rank_is_told(traces: TraceSet, told: str) -> None:
+    """Whoever stands for it: the errors are those of the whole job."""
+    for folded in (False, True):
+        with pytest.raises(TraceError, match=told):
+            simulate_traces(traces, load(f"switch:8,{LINK}"), folded=folded)
