@@ -324,11 +324,11 @@ def _folds(traces: TraceSet, topology: Topology, fidelity: Fidelity) -> Iterator
     """Which ranks may stand for others, where nobody asks what every link does."""
     if fidelity.record_links or fidelity.link_bins or traces.num_ranks > topology.num_ranks:
         return
-    settings = (
-        per_link(fidelity.switching, Switching, topology),
-        per_link(fidelity.queueing, Queueing, topology),
+    if per_link(fidelity.queueing, Queueing, topology).any():
+        return  # links that choose free at one instant what goes next in the order of what went before it, anywhere
+    yield from folds_of(
+        traces, topology, fidelity.routed(topology), (per_link(fidelity.switching, Switching, topology),)
     )
-    yield from folds_of(traces, topology, fidelity.routed(topology), settings)
 
 
 def _for_all_kinds(algorithm: str) -> Mapping[str, str]:

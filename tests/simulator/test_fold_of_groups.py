@@ -8,7 +8,7 @@ from tests.simulator.test_fold_of_jobs import LINK, both, require_equal
 
 from hocket.base.errors import TraceError
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
-from hocket.simulator import simulate_traces
+from hocket.simulator import Fidelity, simulate_traces
 from hocket.topology import load
 
 
@@ -106,3 +106,29 @@ def test_what_is_wrong_on_one_rank_is_told(traces: TraceSet, told: str) -> None:
     for folded in (False, True):
         with pytest.raises(TraceError, match=told):
             simulate_traces(traces, load(f"switch:8,{LINK}"), folded=folded)
+
+
+def behind_others() -> TraceSet:
+    """Of two cells, ranks 2 and 3 (4 and 5) send to 8 (9) at one instant: when collectives that came to their links
+    before are through. Of these the leaders (0 and 1; 7 and 6) have another order than the senders."""
+    groups, programs = {"a0": (0, 2), "b0": (1, 3), "a1": (7, 4), "b1": (6, 5)}, [TraceBuilder() for _ in range(10)]
+    sizes = {"a": 1 << 20, "b": 1 << 18}
+    for name, (leader, sender) in groups.items():
+        for rank in (leader, sender):
+            trace = programs[rank]
+            add = trace.add_send if rank == sender else trace.add_recv
+            add("first", 1 << 20, src=sender, dst=leader, tag=9)
+            work = trace.add_comp(f"work {name[0]}", duration_ns=1_000)
+            trace.add_collective("gather", CollectiveType.ALL_GATHER, 1 << 20, group=name, deps=[work])
+            if rank == sender:
+                work = trace.add_comp("more", duration_ns=3_000)
+                trace.add_send("last", sizes[name[0]], src=rank, dst=8 + int(name[1]), deps=[work])
+        programs[8 + int(name[1])].add_recv("last", sizes[name[0]], src=sender, dst=8 + int(name[1]))
+    return job(10, groups, programs)
+
+
+@pytest.mark.parametrize("queueing", ["fifo", "lifo", "priority", "smallest_remaining"])
+def test_ties_behind_what_went_before(queueing: str) -> None:
+    whole, folded = both(behind_others(), load(f"switch:10,{LINK}"), "ring", Fidelity(queueing=queueing))
+    require_equal(whole, folded)
+    assert folded.workload.num_ranks == (5 if queueing == "fifo" else 10)
