@@ -63,7 +63,10 @@ class ExpertExchange:
             )
         if self._plan.dispatch is not TokenDispatch.NODES:
             return tape.start(name, CollectiveType.ALL_TO_ALL, size, GroupKind.EXPERT, after)
-        after = tape.start(f"{name} in node", CollectiveType.ALL_TO_ALL, size, GroupKind.EXPERT_NODE, after)
+        if self._shape.node_ranks > 1:
+            after = tape.start(f"{name} in node", CollectiveType.ALL_TO_ALL, size, GroupKind.EXPERT_NODE, after)
+        if self._shape.nodes == 1:
+            return after
         node = self._place // self._shape.node_ranks
         size = self._shape.nodes * self._routing(layer, micro_batch).to_nodes[node] * self._back
         return tape.start(f"{name} to ranks", CollectiveType.ALL_TO_ALL, size, GroupKind.EXPERT_NODES, after)
@@ -72,6 +75,8 @@ class ExpertExchange:
         self, name: str, counts: Sequence[int], group: GroupKind, after: tuple[int, ...] | None = None
     ) -> tuple[int, ...]:
         """So many tokens to each member of a group; to none where it is of one rank."""
+        if len(counts) == 1:
+            return self._tape.tail if after is None else after
         splits = [] if len(set(counts)) == 1 else [count * self._there for count in counts]
         total = sum(counts)
         if self._plan.loads.even and group is GroupKind.EXPERT and self._plan.dispatch is TokenDispatch.EXPERTS:

@@ -96,6 +96,16 @@ def test_dispatch_by_nodes_sends_a_copy_to_each_node_and_forwards_it() -> None:
     simulate_traces(traces, load("switch:16,bandwidth=100GB/s,latency=500ns"))
 
 
+@pytest.mark.parametrize(("node_ranks", "group"), [(4, "ep_node"), (1, "ep_nodes")])
+def test_dispatch_by_nodes_sends_nothing_in_a_group_of_one_rank(node_ranks: int, group: str) -> None:
+    plan = ParallelPlan(dp=4, ep=4, dispatch=TokenDispatch.NODES, node_ranks=node_ranks, global_batch=4)
+    traces = llm_traces(EXPERTS, plan, H100)
+    assert validate(traces) == []
+    used = {kind for kind in ("ep_node", "ep_nodes") if communicated(traces, 0, A2A, kind)}
+    assert used == {group}
+    simulate_traces(traces, load("switch:4,bandwidth=100GB/s,latency=500ns"))
+
+
 def test_dispatch_as_fp8_halves_one_way() -> None:
     traces = llm_traces(EXPERTS, replace(PLAN, token_format=TokenFormat.FP8), H100)
     # 256 bytes and 2 scales of 4 bytes a token there, 512 back, both forward and backward.
