@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 from hocket.simulator.analysis.dimensions import in_order
 from hocket.simulator.analysis.job_outcome import JobOutcome, SkipReason
 from hocket.simulator.analysis.step_shares import Activity, StepPart
 
 __all__ = ["SweptJob", "SweptJobs"]
+
+_NUMBER = re.compile(r"\d[\d,.]*")
+_OF_SIMULATION = ("algorithm", "library", "model")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +86,24 @@ class SweptJobs:
                     least = job.outcome.memory_bytes
                     found.add(job.number)
         return frozenset(found)
+
+    @property
+    def unlike(self) -> Iterator[str]:
+        """Which jobs that are compared, of one model on one topology by the same algorithms, assume one thing where
+        others of them assume another, numbers aside: in sentences."""
+        compared: dict[tuple[str, ...], list[SweptJob]] = {}
+        for job in self.done:
+            key = (job.what, job.topology, *(job.settings.get(name, "") for name in _OF_SIMULATION))
+            compared.setdefault(key, []).append(job)
+        for (what, topology, *_), jobs in compared.items():
+            said = [{_NUMBER.sub("N", each): each for each in job.outcome.assumed} for job in jobs]
+            first = {sort: sentence for each in reversed(said) for sort, sentence in each.items()}
+            for one, other in combinations(sorted(first), 2):
+                counts = [sum(sort in each for each in said) for sort in (one, other)]
+                of_one_thing = one.split()[:2] == other.split()[:2]
+                if of_one_thing and not any(one in each and other in each for each in said):
+                    yield f"{len(jobs)} points of {what} on {topology} are not simulated alike:"
+                    yield from (f"  {n} of them: {first[sort]}" for n, sort in zip(counts, (one, other), strict=True))
 
     @cached_property
     def parts(self) -> Sequence[StepPart]:

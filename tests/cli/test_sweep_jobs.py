@@ -63,6 +63,8 @@ def test_all_plans_of_two_machines() -> None:
     said, rows = swept(SPEC)
     # tp 1, 2, 4, 8 by pp: 4 + 3 + 2 + 1 plans of 8 ranks, 5 + 4 + 3 + 2 of 16; each with two stages of ZeRO.
     assert len(rows) == 48 and "48 points: 46 simulated, 2 skipped (2 impossible plans)" in said
+    alike = {bool("chunk by chunk on the links" in row["assumed"]) for row in rows if row["topology"] == "dgx-h100"}
+    assert ("20 points of tiny/config.json on dgx-h100 are not simulated alike:" in said) == (len(alike) > 1)
     assert all(
         int(row["tp"]) * int(row["pp"]) * int(row["dp"]) == (16 if "2" in row["topology"] else 8) for row in rows
     )

@@ -7,7 +7,7 @@ from hocket.base.units import format_bytes, format_time
 from hocket.report.figures import PALETTE, blank_figure
 from hocket.report.page import Block, Cards, Code, Details, Figure, Section, Table, Text, render
 from hocket.report.part_colors import part_colors
-from hocket.report.sweep_rows import job_columns
+from hocket.report.sweep_rows import ALIKE, job_columns
 from hocket.simulator.analysis import JobOutcome, StepPart, SweptJob, SweptJobs
 
 __all__ = ["sweep_page"]
@@ -19,7 +19,10 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star")
 
 def sweep_page(jobs: SweptJobs) -> str:
     """The page as HTML text."""
-    sections = [Section("In numbers", [Cards([*_cards(jobs)])])]
+    numbers: list[Block] = [Cards([*_cards(jobs)])]
+    if unlike := [*jobs.unlike]:
+        numbers += [Text(sentence) for sentence in (*unlike, f"{ALIKE[0].upper()}{ALIKE[1:]}.")]
+    sections = [Section("In numbers", numbers)]
     if jobs.rivals:
         sections += [
             Section("The best of each topology", [*_best(jobs)]),

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from hocket.base.units import format_bytes, format_time
 from hocket.simulator.analysis import Activity, SweptJob
 
-__all__ = ["JobColumn", "job_columns"]
+__all__ = ["ALIKE", "JobColumn", "job_columns"]
+
+ALIKE = "compare them with care; algorithm: nccl-model takes the time of NCCL's model for all"
+"""What to do about points that are not simulated alike."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hocket.base.text_table import text_table
-from hocket.report.sweep_rows import job_columns
+from hocket.report.sweep_rows import ALIKE, job_columns
 from hocket.simulator.analysis import SweptJob, SweptJobs
 
 __all__ = ["counted", "sweep_lines"]
@@ -29,6 +29,10 @@ def sweep_lines(jobs: SweptJobs) -> Iterator[str]:
     for reason, them in jobs.skipped.items():
         first = them[0]
         yield f"  {reason.words}, such as point {first.number} ({first.name}): {first.outcome.skipped}"
+    if unlike := [*jobs.unlike]:
+        yield ""
+        yield from unlike
+        yield f"  {ALIKE}"
     if len(jobs.rivals) > 1:
         yield ""
         yield "the fastest of each model on each topology:"
