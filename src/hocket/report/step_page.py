@@ -32,7 +32,9 @@ def step_page(step: StepSummary) -> str:
         sections.append(Section("Assumed, and notes", [Text(remark) for remark in remarks]))
     prediction = step.prediction
     ranks = prediction.workload.job_ranks
-    return render("A training step", f"{ranks} ranks on {prediction.topology.name}", sections)
+    left = prediction.workload.num_ranks
+    alike = f" ({left} simulated for all: the others do as they do)" if left < ranks else ""
+    return render("A training step", f"{ranks} ranks{alike} on {prediction.topology.name}", sections)
 
 
 def _cards(step: StepSummary) -> Iterator[tuple[str, str, str]]:
@@ -45,7 +47,8 @@ def _cards(step: StepSummary) -> Iterator[tuple[str, str, str]]:
     if facts.memory_bytes:
         of = f"of {format_bytes(facts.capacity_bytes)}, " if facts.capacity_bytes else ""
         most = max(facts.memory_bytes)
-        yield "Memory", format_bytes(most), f"{of}{facts.stages[facts.memory_bytes.index(most)]}, the fullest"
+        fits = " (THAT DOES NOT FIT)" if 0 < facts.capacity_bytes < most else ""
+        yield "Memory", format_bytes(most), f"{of}{facts.stages[facts.memory_bytes.index(most)]}, the fullest{fits}"
     if facts.idle_ranks:
         ranks = step.prediction.topology.num_ranks
         yield "Idle", f"{facts.idle_ranks:,}", f"of {ranks:,} accelerators have no rank of the job"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hocket.api.generate.request import LlmGeneration
 from hocket.api.result import Result
+from hocket.base.errors import FormatError
 from hocket.base.files import write_json
 from hocket.base.reading import read_text
 from hocket.base.text import printable_lines
@@ -48,4 +49,7 @@ def write_job_file(request: LlmGeneration, asked: LlmGeneration, num_ranks: int,
 
 def read_job_file(path: str) -> LlmGeneration:
     """The request that makes the job. Raises FormatError and RequestError, naming the file, for what is none."""
-    return LlmGeneration.from_json(read_text(path), path)
+    try:
+        return LlmGeneration.from_json(read_text(path), path)
+    except FormatError as error:
+        raise FormatError(f"{error}; write it again with hocket generate llm ... -o NAME{JOB_SUFFIX}") from error

@@ -15,6 +15,7 @@ from hocket.api.generate.target import checked, pricing, ranks_there
 from hocket.api.parts import TraceFolder
 from hocket.api.progress import Progress
 from hocket.api.trace.written import WrittenTraces, write_job
+from hocket.base.errors import HocketError
 from hocket.base.units import format_bytes, parse_bytes
 from hocket.chakra import TraceSet
 from hocket.chakra.roles import TracesByRole
@@ -115,7 +116,11 @@ def generated(request: LlmGeneration) -> GeneratedJob:
 
 def traces_of_job_file(path: str) -> TraceSet:
     """The traces of the job that a file holds, those of a rank of each role until others are asked for."""
-    return generated(read_job_file(path)).traces
+    request = read_job_file(path)
+    try:
+        return generated(request).traces
+    except HocketError as error:
+        raise type(error)(f"{path}: {error}") from error
 
 
 def _card(request: LlmGeneration) -> ModelCard:

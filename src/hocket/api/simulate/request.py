@@ -203,7 +203,7 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
 class JobOnTopology(Part, frozen=True, kw_only=True):
     """Traces of a job, and where and how they are simulated, for what is made of that."""
 
-    traces: Annotated[str, argument("A folder or prefix of traces: recorded, completed or generated.", "TRACES")]
+    traces: Annotated[str, argument("A folder or prefix of traces, or a generated NAME.job.", "TRACES")]
     topology: Annotated[str, option("Spec, preset or file: where it runs.", "-t", metavar="SPEC|FILE", positional=True)]
     fidelity: FidelityOptions = FidelityOptions()
     algorithm: Annotated[

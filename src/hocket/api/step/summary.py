@@ -15,13 +15,14 @@ from hocket.base.units import format_time
 from hocket.chakra import TraceSet
 from hocket.chakra.roles import kinds_of_traces
 from hocket.simulator import Model, Prediction
-from hocket.simulator.analysis import StepSummary, job_facts, step_shares
+from hocket.simulator.analysis import StepSummary, job_facts, step_shares, step_table
 from hocket.simulator.analysis.dimensions import purposes_of_groups
 from hocket.simulator.installation import installation
 from hocket.simulator.recorded_times import recorded_times
 
 __all__ = ["SimulatedStep", "simulated_step"]
 
+_MUCH = 0.05  # of the time
 _FAR = 0.1  # of the recorded time, from which on a prediction of the same machine is worth a look
 
 
@@ -65,9 +66,18 @@ def _notes(traces: TraceSet, prediction: Prediction) -> Iterator[str]:
             f"{filled} of {traces.num_ranks} ranks were filled in from those that were recorded: their skew and"
             " imbalance are not known"
         )
-    if prediction.workload.replicas is not None:  # nobody recorded ranks that do alike
-        return
-    recorded = recorded_times(traces, prediction.workload)
+    steps = step_table(prediction)
+    if len(steps["step"]):
+        outside = prediction.time_ps - int(steps["finish_ps"].max() - steps["start_ps"].min())
+        if outside > _MUCH * prediction.time_ps:
+            yield (
+                f"{format_time(outside)} of the {format_time(prediction.time_ps)} are outside the told steps, such as"
+                " what was launched before the first: a step here is a part of the whole, hocket simulate prints the"
+                " steps alone"
+            )
+    left = prediction.workload.rank_numbers.tolist()  # one of the ranks that do alike
+    told = TraceSet(tuple(traces.traces[rank] for rank in left), traces.groups)
+    recorded = recorded_times(told, prediction.workload)
     if recorded is None:
         return
     known = recorded.known

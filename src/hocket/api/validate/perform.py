@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.api.generate.job_file import is_job_file
 from hocket.api.progress import Progress
 from hocket.api.provenance import write_page
 from hocket.api.simulate import job
@@ -45,6 +46,8 @@ def perform(request: JobValidation, progress: Progress) -> ValidationResult:
     asked = request.simulated
     if asked.fidelity.model == Model.BOUND:
         raise RequestError("--model bound predicts no times: drop it")
+    if is_job_file(asked.traces):
+        raise RequestError(f"{asked.traces} is a job that nobody ran: give the traces of a recorded one")
     traces = read_traces(asked.traces, asked.job.groups)
     was_recorded = _were_recorded(traces)
     question = question_of(asked.simulation(), progress)
