@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import ScheduleError
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.fixed_time import FixedTime
 from hocket.simulator.link_classes import LinkClasses
@@ -65,7 +66,7 @@ class FoldedCalls:
         if left == size:
             if not np.array_equal(members, np.arange(size)):
                 raise CannotFold("members of another order")
-            return replace(choice, link=self.link)
+            return _checked(replace(choice, link=self.link))
         if left > 1 or not choice.one_for_all:
             raise CannotFold(f"{choice.algorithm} has members that do unlike things")
         return replace(choice, link=self.link, alone=True)
@@ -95,6 +96,15 @@ class FoldedCalls:
             if isinstance(other, CollectivePlan) and _alike(choice, other) and other.num_routes == choice.num_routes:
                 return other
         raise CannotFold(f"{call.kind} has another {choice.algorithm} elsewhere")
+
+
+def _checked(choice: CollectivePlan) -> CollectivePlan:
+    """Raises CannotFold where links that stand for a group's are those of ranks outside it, which no schedule has."""
+    try:
+        choice.plan  # noqa: B018  # kept for the run
+    except ScheduleError as error:
+        raise CannotFold(str(error)) from None
+    return choice
 
 
 def _require_one_order(call: CollectiveCall, groups: tuple[tuple[int, ...], ...], row_of: NDArray[np.int64]) -> None:
