@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
@@ -312,17 +311,24 @@ def simulate_traces(
             of_messages = np.full(len(workload.message_src), launch_ps, np.int64)
         return simulate(workload, topology, fidelity, chooser.candidates, of_messages)
 
-    if folded is None:
-        folded = sum(len(trace) * count for trace, count in kinds_of_traces(traces)) > _MOST_NODES
-    for fold in _folds(traces, topology, fidelity) if folded and places is None else ():
-        with suppress(CannotFold):  # for what the calls follow, which is known by now
-            return simulated(fold)
-    return simulated(None)
+    is_large = sum(len(trace) * count for trace, count in kinds_of_traces(traces)) > _MOST_NODES
+    why = "ranks, links or what is asked of them differ"
+    for fold in _folds(traces, topology, fidelity) if folded or (folded is None and is_large) else ():
+        try:
+            if places is None:
+                return simulated(fold)
+            why = "a placement is given"
+        except CannotFold as reason:  # for what the calls follow, which is known by now
+            why = str(reason)
+    found = simulated(None)
+    if not is_large or folded is False:
+        return found
+    return replace(found, notes=(*found.notes, f"every rank was simulated, none standing for others: {why}"))
 
 
 def _folds(traces: TraceSet, topology: Topology, fidelity: Fidelity) -> Iterator[Fold]:
-    """Which ranks may stand for others, where nobody asks what every link does."""
-    if fidelity.record_links or fidelity.link_bins or traces.num_ranks > topology.num_ranks:
+    """Which ranks may stand for others, where nobody asks for every link's record."""
+    if fidelity.record_links or traces.num_ranks > topology.num_ranks:
         return
     if per_link(fidelity.queueing, Queueing, topology).any():
         return  # links that choose free at one instant what goes next in the order of what went before it, anywhere

@@ -63,6 +63,7 @@ class Outcome:
             link_busy_ps=self.link_busy_ps[link],
             link_bytes=self.link_bytes[link],
             link_messages=self.link_messages[link],
+            bin_busy_ps=self.bin_busy_ps.reshape(len(link), -1)[link].ravel(),
         )
 
     @classmethod

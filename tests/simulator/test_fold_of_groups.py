@@ -132,3 +132,19 @@ def test_ties_behind_what_went_before(queueing: str) -> None:
     whole, folded = both(behind_others(), load(f"switch:10,{LINK}"), "ring", Fidelity(queueing=queueing))
     require_equal(whole, folded)
     assert folded.workload.num_ranks == (5 if queueing == "fifo" else 10)
+
+
+def test_a_rooted_collective_of_groups_whose_links_stand_for_each_other() -> None:
+    """The link that stands for a group's link may begin at a rank outside it."""
+    groups, programs = {"even": (0, 2), "odd": (3, 1)}, []
+    for rank in range(4):
+        trace, peer = TraceBuilder(), 3 - rank
+        ends = {"src": rank, "dst": peer, "tag": 0}
+        sent = trace.add_send("send", 1 << 20, **ends)
+        received = trace.add_recv("receive", 1 << 20, src=peer, dst=rank, tag=0)
+        name = "even" if rank in groups["even"] else "odd"
+        trace.add_collective(
+            "sum", CollectiveType.REDUCE, 1 << 20, group=name, root=groups[name][0], deps=[sent, received]
+        )
+        programs.append(trace)
+    require_equal(*both(job(4, groups, programs), load("switch:4,bandwidth=50GB/s,latency=0ns"), "auto"))

@@ -118,6 +118,16 @@ def test_files_fold_as_well() -> None:
     assert folded.workload.num_ranks == 2
 
 
+def test_how_busy_links_were_over_time_is_that_of_all() -> None:
+    traces, binned = job(tp=2, pp=2, dp=4, zero=1, global_batch=16), Fidelity(link_bins=40)
+    whole, folded = both(traces, load(f"switch:16,{LINK}"), fidelity=binned)
+    assert whole.link_use is not None
+    assert folded.link_use is not None
+    assert folded.workload.num_ranks == 2
+    assert whole.link_use.bin_ps == folded.link_use.bin_ps
+    assert np.array_equal(whole.link_use.busy_ps, folded.link_use.busy_ps)
+
+
 def test_a_slow_rank_stands_for_itself() -> None:
     made = job(tp=1, pp=1, dp=8, zero=1, global_batch=8)
     traces = list(made.traces)
