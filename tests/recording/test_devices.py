@@ -68,18 +68,19 @@ def test_collectives_last_as_long_as_their_kernels(tmp_path: Path) -> None:
         ("host", 0, 20_000, []),
         ("sgemm", 20, 30_000, [0]),
         ("all_reduce", 50, 100_000, [1]),
-        ("sgemm", 55, 40_000, [1]),
-        ("send", 150, 30_000, [3]),
-        ("host", 180, 20_000, [3, 4]),
-        ("add", 200, 10_000, [2, 3, 4, 5]),
-        ("Memcpy DtoH (Device -> Pageable)", 210, 5_000, [6]),
+        ("host", 50, 5_000, [1]),  # its stream waits for the launch, beside the all_reduce
+        ("sgemm", 55, 40_000, [1, 3]),
+        ("send", 150, 30_000, [2, 4]),
+        ("host", 180, 20_000, [4, 5]),
+        ("add", 200, 10_000, [2, 4, 5, 6]),
+        ("Memcpy DtoH (Device -> Pageable)", 210, 5_000, [7]),
     ]
-    assert (first.comm_tag[4], first.type[7]) == (5, NodeType.MEM_STORE)
+    assert (first.comm_tag[5], first.type[8]) == (5, NodeType.MEM_STORE)
     assert first.metadata["step_numbers"] == [6]
     _, *nodes = read_messages(tmp_path / "trace.0.et")
     attributes = [{attribute.name: attribute for attribute in node.attr} for node in nodes]
     assert attributes[2]["reduce_op"].string_val == "MAX"
-    assert [node["stream"].int64_val for node in attributes if "stream" in node] == [7, 40, 7, 41, 7, 7]
+    assert [node["stream"].int64_val for node in attributes if "stream" in node] == [7, 7, 40, 7, 7, 41, 7, 7, 7]
 
 
 def test_kernels_get_what_nccl_chose(tmp_path: Path) -> None:
