@@ -19,7 +19,6 @@ __all__ = [
     "ends_in_order",
     "groups_in_order",
     "kinds_of_traces",
-    "peers_of",
     "roles_of",
     "shared_by_rank",
 ]
@@ -136,7 +135,7 @@ def roles_of(traces: TraceSet) -> Roles:
     names: dict[str, int] = {}
     of, peers, groups = [], [], []
     for rank, trace in enumerate(traces.traces):
-        ends, end = _in_order(peers_of(trace))
+        ends, end = _in_order(_peers_of(trace))
         used, place = _in_order(trace.process_group)
         places = (end.tobytes(), place.tobytes(), _own_ends(trace, rank))
         key = (*digests.of(trace), *places, _texts(trace, used), _root_places(trace, traces))
@@ -146,7 +145,7 @@ def roles_of(traces: TraceSet) -> Roles:
     return Roles(np.array(of, np.int32), _table(peers), _table(groups).astype(np.int32), tuple(names))
 
 
-def peers_of(trace: Trace) -> NDArray[np.int64]:
+def _peers_of(trace: Trace) -> NDArray[np.int64]:
     """The other end of each node's message (int64), -1 where it is none."""
     other = np.where(trace.type == NodeType.COMM_SEND, trace.comm_dst, np.int64(-1))
     return np.where(trace.type == NodeType.COMM_RECV, trace.comm_src, other)
@@ -161,7 +160,7 @@ def _own_ends(trace: Trace, rank: int) -> bytes:
 
 def ends_in_order(trace: Trace) -> list[int]:
     """The other ends of a rank's messages in the order in which its trace first names them."""
-    return _in_order(peers_of(trace))[0]
+    return _in_order(_peers_of(trace))[0]
 
 
 def groups_in_order(trace: Trace) -> list[int]:

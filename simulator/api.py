@@ -284,6 +284,8 @@ def simulate_traces(
     and bytes) and `remote_memory` (memory nodes) say; with `reprices` also computations that have one, where their
     work is known. `machine` is what the topology's GPUs are: it prices where there is no `accelerator`, and a note
     says where times are of another.
+    `folded`: one rank of each kind is simulated for all that do alike, where that is exact (`Workload.replicas`; None:
+    of jobs with more than 4,194,304 nodes; False: never).
     Raises TraceError when the traces are inconsistent, DeadlockError when they never end, TopologyError when the
     topology has too few ranks, ScheduleError for an algorithm that cannot do what is asked, and SimulationError for a
     fidelity that the topology cannot have, and a placement that is none.
@@ -312,12 +314,11 @@ def simulate_traces(
         return simulate(workload, topology, fidelity, chooser.candidates, of_messages)
 
     is_large = sum(len(trace) * count for trace, count in kinds_of_traces(traces)) > _MOST_NODES
-    why = "ranks, links or what is asked of them differ"
-    for fold in _folds(traces, topology, fidelity) if folded or (folded is None and is_large) else ():
+    why = "ranks, links or what is asked of them differ" if places is None else "a placement is given"
+    may_fold = places is None and (is_large if folded is None else folded)
+    for fold in _folds(traces, topology, fidelity) if may_fold else ():
         try:
-            if places is None:
-                return simulated(fold)
-            why = "a placement is given"
+            return simulated(fold)
         except CannotFold as reason:  # for what the calls follow, which is known by now
             why = str(reason)
     found = simulated(None)
