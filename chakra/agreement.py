@@ -4,7 +4,7 @@ Nodes come rank by rank, whole or block by block (`TraceSource.blocks`). Calls t
 are forgotten, so that ranks that go in step take little memory.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hocket.chakra.finding import TraceFinding, TraceSeverity, at_node, source_of
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSource
 
-__all__ = ["SAME_SIZE", "Agreement", "collectives_by_group"]
+__all__ = ["SAME_SIZE", "Agreement", "collectives_by_group", "of_unknown_groups"]
 
 #: The others may differ by rank: all_to_all and all_gather of uneven blocks, and what only the root holds.
 SAME_SIZE = (
@@ -33,6 +33,16 @@ def collectives_by_group(traces: TraceSource) -> dict[str, dict[int, NDArray[np.
         for name, rows in _rows_by_group(traces, trace).items():
             found[name][rank] = rows
     return dict(found)
+
+
+def of_unknown_groups(traces: TraceSource) -> Counter[str]:
+    """How many collectives of all ranks are of each process group whose ranks nothing tells."""
+    found: Counter[str] = Counter()
+    for _, trace in traces.blocks():
+        for name, rows in _rows_by_group(traces, trace).items():
+            if name != "0" and name not in traces.groups:
+                found[name] += len(rows)
+    return found
 
 
 def _rows_by_group(traces: TraceSource, trace: Trace) -> dict[str, NDArray[np.int64]]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hocket.chakra.losses import LOSSES, REPAIRS
 from hocket.chakra.profiled import HOST, SIDE_BY_SIDE, is_unsized, unsized
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.steps import is_step_mark
@@ -15,6 +16,8 @@ from hocket.chakra.trace import NodeType, Trace
 __all__ = ["KEPT_METADATA", "Anonymizer", "described"]
 
 KEPT_METADATA = (
+    LOSSES,
+    REPAIRS,
     *("rank", "world_size", "step_numbers", "step_begins"),
     *("accelerator", "precision", "gpu", SIDE_BY_SIDE),
 )

@@ -41,17 +41,33 @@ def record_blocks(path: Path | str, block_bytes: int = BLOCK_BYTES) -> Iterator[
     for chunk in _chunks(path, block_bytes):
         data = np.concatenate([rest, chunk])
         size = engine.whole_records(data, str(path), begin)
-        if size:
-            yield begin, data[:size]
-        begin, rest = begin + size, data[size:]
+        rest = data[size:].copy()
+        found = [(begin, data[:size])] if size else []
+        begin += size
+        del chunk, data  # whoever asks for other files' blocks meanwhile pays for none of this one's
+        if found:
+            yield found.pop()
     if len(rest):
         yield begin, rest
 
 
 def _chunks(path: Path | str, size: int) -> Iterator[NDArray[np.uint8]]:
-    with opened(path) as file:
-        while data := file.read(size):
-            yield np.frombuffer(data, np.uint8)
+    """The file in pieces. Between them it is closed, for the files of thousands of ranks are read in turn; but gzip,
+    which nobody can enter in the middle, only behind the last."""
+    begin, ended = 0, False
+    while not ended:
+        with opened(path) as file:
+            is_gzip = isinstance(file, GzipFile)
+            if begin:
+                file.seek(begin)
+            pieces = [file.read(size)]
+            while is_gzip and len(pieces[0]) == size:
+                yield np.frombuffer(pieces.pop(), np.uint8)
+                pieces.append(file.read(size))
+        begin, ended = begin + size, len(pieces[0]) < size
+        del file
+        if pieces[0]:
+            yield np.frombuffer(pieces.pop(), np.uint8)
 
 
 def split_length(data: memoryview, start: int, path: Path | str, byte: int = 0) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 __all__ = [
+    "ASSUMED_WORLD",
     "GROUP_DESCRIPTIONS",
     "JOB",
     "JOB_RANKS",
@@ -14,6 +15,8 @@ __all__ = [
 
 #: The attribute that says what a job's groups are for: texts `NAME=DESCRIPTION`.
 GROUP_DESCRIPTIONS = "group_descriptions"
+#: Of a trace whose job's number of ranks neither a file nor anybody told.
+ASSUMED_WORLD: Mapping[str, object] = {"world_assumed": True}
 #: Of several jobs side by side: the name of the rank's own, and how many ranks it has.
 JOB, JOB_RANKS = "job", "job_world_size"
 #: Of the whole job's step: tokens, floating-point operations, the request that made it.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError, TraceError
 from hocket.chakra.groups import read_groups
+from hocket.chakra.job_folders import find_job
 from hocket.chakra.reading import find_groups
 from hocket.chakra.trace import Trace
 from hocket.chakra.trace_file import TraceFile
@@ -23,8 +24,9 @@ _NUMBER = re.compile(r"[0-9]+")
 
 
 def trace_paths(path: Path) -> list[Path]:
-    """The `.et` files that a folder, a prefix or the name of a file means, by the numbers in their names. Raises
-    FormatError where there is none."""
+    """The `.et` files that a folder, a prefix or the name of a file means, by the numbers in their names; of a folder
+    of jobs those of its latest. Raises FormatError where there is none."""
+    path = find_job(path).path
     if path.is_file():
         return [path]
     folder, prefix = (path, "") if path.is_dir() else (path.parent, path.name)

@@ -10,6 +10,7 @@ from hocket.base.reading import name_of
 from hocket.chakra.eras import Era
 from hocket.chakra.file import BLOCK_BYTES
 from hocket.chakra.groups import FILE_NAMES, read_groups
+from hocket.chakra.job_folders import find_job
 from hocket.chakra.trace import Trace, TraceSet, members_of
 from hocket.chakra.trace_file import TraceFile
 
@@ -34,9 +35,10 @@ def read_traces(
 ) -> TraceSet:
     """The traces of a job: `PREFIX.<rank>.et` for every rank from 0, given `PREFIX` or a folder with one such prefix.
 
-    Process groups come from the file `groups`, else from comm_groups.json or comm_group.json in the traces' folder.
-    Raises FormatError for files that cannot be read, a rank that is missing (`world_size` in the metadata, where it
-    is there, tells the last), and a folder with several prefixes.
+    Of a folder of jobs (`job_folders`) they are those of its latest. Process groups come from the file `groups`, else
+    from comm_groups.json or comm_group.json in the traces' folder. Raises FormatError for files that cannot be read, a
+    rank that is missing (`world_size` in the metadata, where it is there, tells the last), and a folder with several
+    prefixes.
     """
     return TraceFiles.of_job(path, groups, era).read(complete)
 
@@ -57,7 +59,7 @@ class TraceFiles:
     @classmethod
     def of_job(cls, path: Path | str, groups: Path | str | None = None, era: Era | str | None = None) -> "TraceFiles":
         """The files that `read_traces` reads, with its errors."""
-        path = Path(name_of(path))
+        path = find_job(name_of(path)).path
         files = rank_files(path)
         if groups is None:
             groups = find_groups(files[0].parent)
@@ -95,7 +97,7 @@ class TraceFiles:
 def open_traces(path: Path | str, groups: Path | str | None = None, era: Era | str | None = None) -> TraceFiles:
     """The traces of a job, or the one of a file; nothing but their heads is read yet. Raises FormatError as
     `read_traces` does."""
-    path = Path(path)
+    path = find_job(path).path
     if not path.is_file():
         return TraceFiles.of_job(path, groups, era)
     groups = groups or find_groups(path.parent)
@@ -108,7 +110,9 @@ def find_groups(folder: Path) -> Path | None:
 
 
 def rank_files(path: Path) -> list[Path]:
-    """Files of the ranks 0, 1, ... of the trace that `path` names. Raises FormatError where one is missing."""
+    """Files of the ranks 0, 1, ... of the trace that `path` names; of a folder of jobs its latest's. Raises FormatError
+    where one is missing."""
+    path = find_job(path).path
     folder, wanted = (path, None) if os.path.isdir(path) else (path.parent, path.name)
     if not os.path.isdir(folder):
         raise FormatError(f"{path}: no such folder or trace prefix")
@@ -122,6 +126,8 @@ def rank_files(path: Path) -> list[Path]:
         prefixes = ", ".join(str(folder / prefix) for prefix in sorted(found))
         raise FormatError(f"{folder}: traces of several runs; name one of the prefixes {prefixes}")
     ranks = found.get(wanted, {}) if wanted is not None else next(iter(found.values()), {})
+    if not ranks and wanted is not None and (job := find_job(folder).path) != folder:
+        return rank_files(job / wanted)
     if not ranks:
         raise FormatError(f"{path}: no trace here; expected files PREFIX.<rank>.et for every rank from 0")
     missing = sorted(set(range(max(ranks) + 1)) - set(ranks))

@@ -1,13 +1,15 @@
 """What a job's traces hold, counted block by block."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
+from hocket.chakra.losses import LOSSES, REPAIRS, Loss, losses_of
 from hocket.chakra.trace import CollectiveType, NodeType, Trace, TraceSource
 
-__all__ = ["CollectiveRow", "EqualCollectives", "TraceSummary", "kind_of_node", "summarize"]
+__all__ = ["CollectiveRow", "CountedLoss", "EqualCollectives", "TraceSummary", "kind_of_node", "summarize"]
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,19 @@ class EqualCollectives:
 
 
 @dataclass(frozen=True)
+class CountedLoss:
+    """How many of a kind the traces' metadata say were lost, or changed by a repair, and why."""
+
+    what: str
+    kind: str
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True)
 class TraceSummary:
-    """Counts over all ranks; `communication` is sorted by total bytes, largest first, `collectives` by rank."""
+    """Counts over all ranks; `losses` and `repairs` are what the metadata say of these; `communication` is sorted
+    by total bytes, largest first, `collectives` by rank."""
 
     num_ranks: int
     num_nodes: int
@@ -47,6 +60,8 @@ class TraceSummary:
     groups: dict[str, tuple[int, ...]]
     communication: tuple[CollectiveRow, ...]
     collectives: tuple[EqualCollectives, ...]
+    losses: tuple[CountedLoss, ...] = ()
+    repairs: tuple[CountedLoss, ...] = ()
 
 
 _Key = tuple[int, str, str, int, str]  # rank, kind, group, bytes, dtype
@@ -58,7 +73,9 @@ def summarize(traces: TraceSource) -> TraceSummary:
     nodes: Counter[_Key] = Counter()
     duration_us: Counter[_Key] = Counter()
     num_dependencies = 0
+    metadata: dict[int, dict[str, object]] = {}
     for rank, trace in traces.blocks():
+        metadata[rank] = trace.metadata
         types.update(dict(zip(*(part.tolist() for part in np.unique(trace.type, return_counts=True)), strict=True)))
         num_dependencies += len(trace.data_deps) + len(trace.ctrl_deps)
         for key, count, micros in _communication(rank, trace):
@@ -72,7 +89,16 @@ def summarize(traces: TraceSource) -> TraceSummary:
         groups=dict(traces.groups),
         communication=_over_ranks(nodes, duration_us),
         collectives=_collectives(traces, nodes),
+        losses=_counted(metadata.values(), LOSSES),
+        repairs=_counted(metadata.values(), REPAIRS),
     )
+
+
+def _counted(metadata: Iterable[dict[str, object]], key: str) -> tuple[CountedLoss, ...]:
+    counts: Counter[Loss] = Counter()
+    for of_rank in metadata:
+        counts.update(losses_of(of_rank, key))
+    return tuple(CountedLoss(str(loss.what), loss.kind, loss.reason, counts[loss]) for loss in sorted(counts))
 
 
 def _communication(rank: int, trace: Trace) -> list[tuple[_Key, int, int]]:

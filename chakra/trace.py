@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 from typing import Protocol, SupportsIndex
 
 import numpy as np
@@ -143,8 +144,14 @@ def members_of(group: str, groups: Mapping[str, tuple[int, ...]], num_ranks: int
     if group in groups:
         return groups[group]
     if group in ("", "0"):
-        return tuple(range(num_ranks))
+        return _everyone(num_ranks)
     raise KeyError(group)
+
+
+@lru_cache(maxsize=2)
+def _everyone(num_ranks: int) -> tuple[int, ...]:
+    """One object: of thousands of ranks each asks for all."""
+    return tuple(range(num_ranks))
 
 
 class TraceSource(Protocol):

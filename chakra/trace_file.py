@@ -68,12 +68,18 @@ class TraceFile:
         """
         row = 0
         for block in self._blocks(block_bytes):
-            if self.era.is_old:
-                columns, strings = self._read_old(block, row, complete)
-            else:
-                columns, strings = engine.read_nodes(block.records, str(self.path), block.byte, row, complete)
-            row += len(columns["id"])
-            yield Trace(version=self.version, metadata=self.metadata, strings=strings, **columns)
+            read = [self._read(block, row, complete)]
+            row += len(read[0])
+            del block  # as in `record_blocks`
+            yield read.pop()
+
+    def _read(self, block: _Block, row: int, complete: bool) -> Trace:
+        """The nodes of a block, of which `row` come before."""
+        if self.era.is_old:
+            columns, strings = self._read_old(block, row, complete)
+        else:
+            columns, strings = engine.read_nodes(block.records, str(self.path), block.byte, row, complete)
+        return Trace(version=self.version, metadata=self.metadata, strings=strings, **columns)
 
     def messages(self) -> Iterator[tuple[int, bytes]]:
         """The Node messages of today's schema one by one, serialized, and the byte at which each begins in the file."""
@@ -124,7 +130,9 @@ class TraceFile:
             skipped = max(self._body - byte, 0)
             if len(records) > skipped:
                 empty = False
-                yield _Block(byte + skipped, records[skipped:])
+                blocks = [_Block(byte + skipped, records[skipped:])]
+                del records
+                yield blocks.pop()
         if empty:
             yield _Block(self._body, np.empty(0, np.uint8))
 

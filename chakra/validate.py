@@ -11,6 +11,8 @@ from hocket._core import chakra as engine
 from hocket.chakra.agreement import Agreement
 from hocket.chakra.finding import TraceFinding, TraceSeverity, at_node, source_of
 from hocket.chakra.id_set import IdSet
+from hocket.chakra.job_metadata import ASSUMED_WORLD
+from hocket.chakra.losses import LOSSES, REPAIRS, Lost, loss_lines, losses_of, malformed_losses
 from hocket.chakra.message_agreement import MessageAgreement
 from hocket.chakra.reading import TraceFiles
 from hocket.chakra.steps import step_fault
@@ -140,6 +142,19 @@ def _dangling(trace: Trace, source: str, row: np.intp, field: str, node_id: np.u
 def _metadata(trace: Trace, source: str) -> Iterator[TraceFinding]:
     if fault := step_fault(trace.metadata):
         yield TraceFinding(TraceSeverity.ERROR, source, "metadata", fault)
+    for text in malformed_losses(trace.metadata):
+        fault = f"'{text}' in {LOSSES} or {REPAIRS}: no COUNT WHAT KIND: REASON, so that nothing tells what was lost"
+        yield TraceFinding(TraceSeverity.ERROR, source, "metadata", fault)
+    if trace.metadata.keys() & ASSUMED_WORLD.keys():
+        ranks = trace.metadata.get("world_size")
+        fault = f"nobody told how many ranks the job has: taken to be {ranks}; hocket trace import --world N tells"
+        yield TraceFinding(TraceSeverity.WARNING, source, "metadata", fault)
+    losses = losses_of(trace.metadata)
+    for what in Lost:
+        severity = TraceSeverity.ERROR if what.is_communication else TraceSeverity.WARNING
+        for line in loss_lines({loss: count for loss, count in losses.items() if loss.what is what}):
+            remedy = "; import it with what tells them, or take it so with --accept-losses" * what.is_communication
+            yield TraceFinding(severity, source, LOSSES, line + remedy)
 
 
 def _attributes(trace: Trace, source: str) -> Iterator[TraceFinding]:

@@ -1,18 +1,22 @@
 """Cuts recordings of a job that broke off so that they can be replayed: at the last that all ranks have."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hocket.base.rank_names import name_ranks
 from hocket.recording.agreement import differing
+from hocket.recording.calls import CallColumns, Group
+from hocket.recording.group_calls import GroupCalls
 from hocket.recording.matching import ABSENT, Matched
-from hocket.recording.messages import ChannelTraffic, MessageChannel, find_unequal
-from hocket.recording.recording import CallColumns, Recording
+from hocket.recording.messages import ChannelEnd, MessageTraffic
+from hocket.recording.parts.part import Part
+from hocket.recording.recording import Recording
 from hocket.recording.waits import NONE
 
-__all__ = ["RecordingCut", "cut_recordings"]
+__all__ = ["RecordingCut", "RecordingCutter", "lacks_partners", "shortened"]
 
 # What a replay cannot do without.
 _NEEDED = ("kind", "bytes", "root")
@@ -33,87 +37,113 @@ class RecordingCut:
         return f"cut: rank {self.rank}: its last {calls} not in its trace, from {self.reason}"
 
 
-def cut_recordings(
-    recordings: Sequence[Recording], groups: Sequence[Matched], messages: Mapping[MessageChannel, ChannelTraffic]
-) -> tuple[list[Recording], list[RecordingCut]]:
-    """The recordings up to the first collective or message of each rank that another rank with a recording does not
-    have, or has differently: what is left has all its partners. What a rank does later may depend on it and goes too,
-    and its partners with it.
+class RecordingCutter:
+    """Finds how many calls of each rank can stay: those before its first collective or message that another rank with a
+    recording does not have, or has differently. What a rank does later may depend on it and goes too, and its partners
+    with it.
     """
-    kept = {recording.rank: len(recording) for recording in recordings}
-    reasons: dict[int, str] = {}
 
-    def shorten(rank: int, row: int, reason: str) -> None:
-        if row < kept[rank]:
-            kept[rank] = row
-            reasons[rank] = reason
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.kept = {part.rank: len(part) for part in parts if len(part)}
+        self._all = dict(self.kept)
+        self._reasons: dict[int, str] = {}
 
-    for channel, unequal in find_unequal(recordings, messages).items():
-        number = int(unequal[0, 0])
-        for rank, rows in zip((channel.source, channel.destination), messages[channel], strict=True):
-            reason = f"message #{number} from {channel}, whose ends differ in size"
-            shorten(rank, int(rows[number]), reason)
-    cutters = [_GroupCutter(group, set(kept)) for group in groups]
-    while True:
-        before = dict(kept)
-        for cutter in cutters:
-            for rank, row in cutter.first_unmatched(kept).items():
-                shorten(rank, row, cutter.reason)
-        for channel, traffic in messages.items():
-            _shorten_channel(channel, traffic, kept, shorten)
-        if kept == before:
-            break
-    cuts = [
-        RecordingCut(recording.rank, len(recording) - kept[recording.rank], reasons[recording.rank])
-        for recording in recordings
-        if recording.rank in reasons
-    ]
-    return [_shortened(recording, kept[recording.rank]) for recording in recordings], cuts
+    def cut(self, groups: Sequence[GroupCalls], messages: Sequence[MessageTraffic]) -> None:
+        """Cuts until all that is left has its partners. Reads the calls of a group again when one of its ranks was
+        cut."""
+        for traffic in messages:
+            unequal = traffic.unequal()
+            if unequal is not None:
+                reason = f"message #{unequal.number} from {traffic.channel}, whose ends differ in size"
+                for rank, end in traffic.ends:
+                    self._shorten(rank, int(_rows(end)[unequal.number]), reason)
+        seen: dict[int, list[int]] = {}
+        while True:
+            before = dict(self.kept)
+            for group in groups:
+                kept = [self.kept[rank] for rank in group.ranks]
+                if seen.get(group.number) != kept:
+                    seen[group.number] = kept
+                    rows, reason = first_unmatched(group, self.kept)
+                    for rank, row in rows.items():
+                        self._shorten(rank, row, reason)
+            for traffic in messages:
+                self._shorten_channel(traffic)
+            if self.kept == before:
+                break
 
+    def cuts(self) -> list[RecordingCut]:
+        """What was cut, by rank."""
+        return [
+            RecordingCut(rank, self._all[rank] - self.kept[rank], self._reasons[rank])
+            for rank in self.kept
+            if rank in self._reasons
+        ]
 
-class _GroupCutter:
-    """Finds the first collective of a group that does not have all of its partners."""
+    def _shorten(self, rank: int, row: int, reason: str) -> None:
+        if row < self.kept[rank]:
+            self.kept[rank] = row
+            self._reasons[rank] = reason
 
-    def __init__(self, group: Matched, recorded: set[int]) -> None:
-        self.reason = ""
-        self._group = group
-        self._absent = (set(group.group.ranks) & recorded) - set(group.ranks)
-        self._rows = np.where(group.rows == ABSENT, _NEVER, group.rows)
-        self._differs = np.zeros(len(group.sequence), dtype=bool)
-        self._differs[differing(group, _NEEDED)] = True
-
-    def first_unmatched(self, kept: Mapping[int, int]) -> dict[int, int]:
-        """For each member the row from which on it must be cut, of those rows that are `kept`; sets `reason`."""
-        there = self._rows < np.array([kept[rank] for rank in self._group.ranks])[:, None]
-        missing = np.logical_or(~there.all(axis=0), bool(self._absent))
-        bad = there.any(axis=0) & (missing | self._differs)
-        if not bad.any():
-            return {}
-        column = int(bad.argmax())
-        place = self._group.place(column)
-        if missing[column]:
-            lacking = [rank for rank, has in zip(self._group.ranks, there[:, column], strict=True) if not has]
-            self.reason = f"{place}, which {name_ranks(sorted({*lacking, *self._absent}))} cannot answer"
-        else:
-            self.reason = f"{place}, which ranks issued differently"
-        firsts = self._rows[:, column:].min(axis=1).tolist()
-        return dict(zip(self._group.ranks, firsts, strict=True))
+    def _shorten_channel(self, traffic: MessageTraffic) -> None:
+        channel = traffic.channel
+        if channel.source not in self.kept or channel.destination not in self.kept:
+            return
+        whole = all(self.kept[rank] == self._all[rank] for rank in (channel.source, channel.destination))
+        if whole and traffic.counts[0] == traffic.counts[1]:
+            return
+        ends = [(rank, _rows(end)) for rank, end in traffic.ends]
+        counts = [int(np.searchsorted(rows, self.kept[rank])) for rank, rows in ends]
+        for rank, rows in ends:
+            if len(rows) > min(counts):
+                place = f"message #{min(counts)} from {channel}"
+                self._shorten(rank, int(rows[min(counts)]), f"{place}, which has no partner")
 
 
-def _shorten_channel(
-    channel: MessageChannel, traffic: ChannelTraffic, kept: Mapping[int, int], shorten: Callable[[int, int, str], None]
-) -> None:
-    if channel.source not in kept or channel.destination not in kept:
-        return
-    ends = ((channel.source, traffic.sends), (channel.destination, traffic.receives))
-    counts = [int(np.searchsorted(rows, kept[rank])) for rank, rows in ends]
-    for rank, rows in ends:
-        if len(rows) > min(counts):
-            place = f"message #{min(counts)} from {channel}"
-            shorten(rank, int(rows[min(counts)]), f"{place}, which has no partner")
+def _rows(end: ChannelEnd | None) -> NDArray[np.int64]:
+    return np.empty(0, np.int64) if end is None else end.rows()
 
 
-def _shortened(recording: Recording, count: int) -> Recording:
+def lacks_partners(block: Matched, recorded: Collection[int]) -> bool:
+    """Whether some collective is not all ranks' that recorded something, or not alike on all."""
+    return bool(_absent(block.group, block.ranks, recorded)) or bool(
+        (block.rows == ABSENT).any() or len(differing(block, _NEEDED))
+    )
+
+
+def _absent(group: Group, ranks: Sequence[int], recorded: Collection[int]) -> set[int]:
+    """Members that recorded something, but nothing of this group."""
+    return (set(group.ranks) & set(recorded)) - set(ranks)
+
+
+def first_unmatched(group: GroupCalls, kept: Mapping[int, int]) -> tuple[dict[int, int], str]:
+    """For each member of a group the row from which on it must be cut, of those rows that are `kept`, and why; nothing
+    where all collectives have all of their partners."""
+    absent = _absent(group.group, group.ranks, kept)
+    limits = np.array([kept[rank] for rank in group.ranks])[:, None]
+    firsts, reason = np.full(len(group.ranks), _NEVER), ""
+    for block in group.blocks():
+        rows = np.where(block.rows == ABSENT, _NEVER, block.rows)
+        if not reason:
+            there = rows < limits
+            missing = np.logical_or(~there.all(axis=0), bool(absent))
+            differs = np.zeros(len(block.sequence), dtype=bool)
+            differs[differing(block, _NEEDED)] = True
+            bad = there.any(axis=0) & (missing | differs)
+            if not bad.any():
+                continue
+            column = int(bad.argmax())
+            rows = rows[:, column:]
+            if missing[column]:
+                lacking = [rank for rank, has in zip(group.ranks, there[:, column], strict=True) if not has]
+                reason = f"{block.place(column)}, which {name_ranks(sorted({*lacking, *absent}))} cannot answer"
+            else:
+                reason = f"{block.place(column)}, which ranks issued differently"
+        firsts = np.minimum(firsts, rows.min(axis=1))
+    return (dict(zip(group.ranks, firsts.tolist(), strict=True)) if reason else {}), reason
+
+
+def shortened(recording: Recording, count: int) -> Recording:
     """The first `count` calls, and what came before the next."""
     if count == len(recording):
         return recording

@@ -12,8 +12,8 @@ from hocket.chakra.importers.pytorch.device_trace import device_trace, issues_of
 from hocket.chakra.importers.pytorch.issues import Issue
 from hocket.chakra.importers.rank import IssuedCall, Notes
 from hocket.chakra.trace import Trace
-from hocket.recording.agreement import Mismatch
 from hocket.recording.matching import Numbering
+from hocket.recording.mismatch import Mismatch
 from hocket.recording.nccl.join import Attributes
 from hocket.recording.profile import RecordedProfile
 from hocket.recording.recording import Recording
@@ -44,7 +44,9 @@ def joined_devices(
         lacking = f"{name_ranks(without)} without a profile of a device, so that the traces have times of the hosts"
         return {}, [Mismatch("profile", lacking)]
     notes = Notes()
-    kernels = {rank: issues_of_kernels(profile.kineto, profile.issues, notes) for rank, profile in profiles.items()}
+    kernels = {
+        rank: issues_of_kernels(rank, profile.kineto, profile.issues, notes) for rank, profile in profiles.items()
+    }
     calls: dict[int, dict[Issue, IssuedCall]] = {}
     for recording in recordings:
         profile = profiles[recording.rank]
@@ -102,7 +104,7 @@ def _steps(profile: RecordedProfile, recording: Recording) -> list[tuple[int, in
     """The recording's steps by the timeline's clock; those of before its first event begin with that."""
     numbers, marks = step_begins(recording)
     starts = [event.start for event in profile.kineto.device] + [event.start for event in profile.kineto.operations]
-    shifts = profile.shifts[np.searchsorted(profile.recording.columns.start, marks).clip(max=len(profile.shifts) - 1)]
+    shifts = profile.shifts[np.searchsorted(profile.recording.columns.issued, marks).clip(max=len(profile.shifts) - 1)]
     return [
         (max(mark, min(starts)), number)
         for mark, number in zip((np.array(marks) - shifts).tolist(), numbers, strict=True)

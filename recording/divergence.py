@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from hocket.base.rank_names import name_ranks
 from hocket.base.units import format_bytes
 from hocket.recording.agreement import ASPECTS, aspect, differing
+from hocket.recording.calls import CallShape
 from hocket.recording.matching import ABSENT, Matched
-from hocket.recording.recording import CallShape
 
-__all__ = ["Divergence", "Variant", "find_divergences"]
+__all__ = ["Divergence", "FirstDivergence", "Variant"]
 
 # So many collectives are shown before and after the point.
 _BEFORE, _AFTER = 2, 3
@@ -44,12 +44,32 @@ class Divergence:
             yield f"  {name_ranks(variant.ranks)}: {'; '.join(variant.collectives)}"
 
 
-def find_divergences(groups: Sequence[Matched]) -> Iterator[Divergence]:
-    """The first divergence of each group that has one."""
-    for group in groups:
-        columns = differing(group)
-        if len(columns):
-            yield _divergence(group, int(columns[0]))
+class FirstDivergence:
+    """Looks for the first collective of a group on which ranks differ, told of its collectives in order."""
+
+    def __init__(self) -> None:
+        self._seen: Matched | None = None  # what may be told: from before the point on
+        self._column = -1
+
+    def add(self, block: Matched) -> None:
+        """Takes in the next collectives."""
+        if self._seen is not None and self._column >= 0 and len(self._seen.sequence) - self._column > _FITTING:
+            return
+        before = 0 if self._seen is None else len(self._seen.sequence)
+        if self._column < 0:
+            columns = differing(block)
+            if len(columns):
+                self._column = before + int(columns[0])
+        self._seen = block if self._seen is None else self._seen.followed_by(block)
+        begin = (len(self._seen.sequence) if self._column < 0 else self._column) - _BEFORE
+        if begin > 0:
+            end = None if self._column < 0 else self._column + _FITTING + 1
+            self._seen = self._seen.part(slice(begin, end))
+            self._column = min(self._column, _BEFORE)
+
+    def found(self) -> Divergence | None:
+        """What there is."""
+        return None if self._seen is None or self._column < 0 else _divergence(self._seen, self._column)
 
 
 def _divergence(group: Matched, column: int) -> Divergence:

@@ -1,14 +1,27 @@
-"""What lies in a collection's folder: streams as they are recorded, and what the merge makes of them."""
+"""What lies in a job's folder: streams as they are recorded, and what the merge makes of them."""
 
-import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from hocket.base.errors import FormatError
+from hocket.chakra.job_folders import STREAMS
+from hocket.recording.segments import place_among_segments, stream_of
 
-__all__ = ["make_folder", "merged_files", "operators_path", "set_aside", "stream_path", "stream_paths"]
+__all__ = [
+    "make_folder",
+    "merged_files",
+    "nccl_folder",
+    "nccl_profiles",
+    "no_streams",
+    "operators_path",
+    "stream_files",
+    "stream_path",
+    "stream_paths",
+]
 
+_STREAM = re.compile(r"rank\d+")
 _MERGED = ("trace.*.et", "comm_groups.json", "summary.txt", "summary.json")
 
 
@@ -23,8 +36,8 @@ def make_folder(folder: Path | str) -> Path:
 
 
 def stream_path(folder: Path | str, rank: int) -> Path:
-    """Where rank `rank`'s stream lies."""
-    return Path(folder) / "stream" / f"rank{rank}.stream"
+    """Where rank `rank`'s stream lies in a job's folder."""
+    return Path(folder) / STREAMS / f"rank{rank}.stream"
 
 
 def operators_path(folder: Path | str, rank: int) -> Path:
@@ -32,43 +45,50 @@ def operators_path(folder: Path | str, rank: int) -> Path:
     return Path(folder) / "ops" / f"rank{rank}.json"
 
 
+def nccl_folder(root: Path | str) -> Path:
+    """Where, in the folder of jobs, NCCL's profiler plugin leaves the profiles of the ranks, those of each launch in a
+    folder of their own, unless the job was told another place."""
+    return Path(root) / "nccl"
+
+
+def nccl_profiles(folder: Path, process: int) -> list[Path]:
+    """The files that the plugin in a process has made there: `<host>.<process>.<start>.ncclprofile`."""
+    return sorted(folder.glob(f"*.{process}.*.ncclprofile"))
+
+
 def stream_paths(folder: Path | str) -> list[Path]:
-    """The streams in which something was written."""
-    paths = stream_path(folder, 0).parent.glob("rank*.stream")
-    return [path for path in paths if re.fullmatch(r"rank\d+", path.stem) and _first_line(path)]
+    """The streams in which something was written: `rank3.stream`, also where its segments are the files."""
+    return [*stream_files(folder)]
 
 
-def _first_line(path: Path) -> str:
-    """Without the zero bytes that are there when a rank was killed early."""
-    with path.open("rb") as file:
-        return file.readline().decode(errors="replace").strip("\0")
+def stream_files(folder: Path | str) -> dict[Path, list[Path]]:
+    """The same with the files of each, as `segment_paths` has them: the folder is listed once, and may have thousands
+    of streams."""
+    found: dict[Path, list[Path]] = {}
+    for path in stream_path(folder, 0).parent.glob("rank*.stream"):
+        stream = stream_of(path)
+        if _STREAM.fullmatch(stream.stem):
+            found.setdefault(stream, []).append(path)
+    in_order = {stream: sorted(found[stream], key=place_among_segments) for stream in sorted(found)}
+    return {stream: files for stream, files in in_order.items() if any(map(_is_begun, files))}
+
+
+def no_streams(folder: Path | str) -> FormatError:
+    """What to raise where a folder has no streams."""
+    folder = Path(folder)
+    if folder.is_dir():
+        return FormatError(f"{folder / STREAMS}: no rank*.stream: is this the folder of a collection?")
+    what = "is a file" if folder.exists() else "no such folder"
+    return FormatError(f"{folder}: {what}: name the folder that `hocket collect --out` recorded into")
+
+
+def _is_begun(path: Path) -> bool:
+    """Whether it has a line, not only the zero bytes that are there when a rank was killed early."""
+    with suppress(FileNotFoundError), path.open("rb") as file:  # a cap may have dropped it this moment
+        return bool(file.readline().strip(b"\0\n"))
+    return False
 
 
 def merged_files(folder: Path | str) -> Iterator[Path]:
-    """The traces and summaries of an earlier merge: stale as soon as another job records into the folder."""
+    """The traces and summaries of an earlier merge."""
     return (path for pattern in _MERGED for path in Path(folder).glob(pattern))
-
-
-def set_aside(folder: Path | str, rank: int) -> Path | None:
-    """Moves what an earlier job left of this rank, its traces too when that is rank 0, to `earlier/<job>` within the
-    folder, where it can be merged as here. Returns that folder; None when there was nothing."""
-    folder = Path(folder)
-    mine = [path for path in (stream_path(folder, rank), operators_path(folder, rank)) if path.exists()]
-    if rank == 0:
-        mine += merged_files(folder)
-    if not mine:
-        return None
-    earlier = folder / "earlier" / _job_in(stream_path(folder, rank))
-    for path in mine:
-        target = earlier / path.relative_to(folder)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        path.replace(target)
-    return earlier
-
-
-def _job_in(stream: Path) -> str:
-    """The job that wrote a stream, as a name for a folder."""
-    try:
-        return re.sub(r"[^\w-]", "-", json.loads(_first_line(stream))["job"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return "unknown"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hocket.base.collectives import whole_size
 from hocket.base.rank_names import name_ranks
 from hocket.base.units import format_bytes, format_time
 from hocket.recording.stream_follower import Follower, Issued
@@ -39,36 +40,38 @@ class Hang:
     waiting: tuple[Waiting, ...]
     elsewhere: tuple[Elsewhere, ...]
 
-    def text(self) -> Iterator[str]:
-        """Lines for people."""
+    def text(self, is_over: bool = False) -> Iterator[str]:
+        """Lines for people; where it `is_over` the ranks that were in it are gone."""
         alike: dict[tuple[str, str], list[Waiting]] = {}
         for row in self.waiting:
             alike.setdefault((row.what, row.line), []).append(row)
-        yield f"{self.place} of {self.group}:"
+        yield f"{'not done: ' * is_over}{self.place} of {self.group}:"
         for (what, line), rows in alike.items():
-            yield (
-                f"  in it for {_time(min(row.for_ns for row in rows))}: {name_ranks([row.rank for row in rows])},"
-                f" {what}{_at(line)}"
-            )
+            since = "at the end" if is_over else f"for {_time(min(row.for_ns for row in rows))}"
+            yield f"  in it {since}: {name_ranks([row.rank for row in rows])}, {what}{_at(line)}"
         for missing in self.elsewhere:
             since = "" if missing.for_ns is None else f" for {_time(missing.for_ns)}"
             yield f"  not come: rank {missing.rank}: {missing.where}{since}{_at(missing.line)}"
         if not self.elsewhere:
             differ = "; they issued it differently" if len({what for what, _ in alike}) > 1 else ""
-            yield f"  all have come, none is done{differ}"
+            yield f"  all {'had' if is_over else 'have'} come, none {'was' if is_over else 'is'} done{differ}"
 
 
 @dataclass(frozen=True)
 class Report:
-    """What hangs now, ranks whose process is gone without an end, and a cycle of ranks that wait for each other."""
+    """What hangs now, ranks whose process is gone without an end, and a cycle of ranks that wait for each other; what
+    was not done when those in it ended (`left`); ranks that have long been outside of any collective, and of which
+    this machine cannot tell whether they are there (`silent`)."""
 
     hangs: tuple[Hang, ...]
     gone: tuple[int, ...]
     cycle: tuple[str, ...]
+    left: tuple[Hang, ...] = ()
+    silent: tuple[Waiting, ...] = ()
 
     @property
     def identity(self) -> object:
-        """The same as long as nothing changes but time."""
+        """The same as long as nothing changes but time, and who is silent, which comes and goes while a job runs."""
         hangs = [
             (
                 hang.place,
@@ -76,7 +79,7 @@ class Report:
                 [row.rank for row in hang.waiting],
                 [(row.rank, row.where) for row in hang.elsewhere],
             )
-            for hang in self.hangs
+            for hang in (*self.hangs, *self.left)
         ]
         return repr((hangs, self.gone))
 
@@ -88,6 +91,17 @@ class Report:
             yield from hang.text()
         if self.cycle:
             yield f"deadlock: {', '.join(self.cycle)}"
+        for hang in self.left:
+            yield from hang.text(is_over=True)
+        if self.silent:
+            ranks = name_ranks([row.rank for row in self.silent])
+            since = _time(min(row.for_ns for row in self.silent))
+            yield (
+                f"silent: {ranks}: nothing was heard for {since}, outside of any collective; their processes ran on"
+                " another machine or before this one began anew: look there whether they are gone"
+            )
+        if not (self.hangs or self.gone or self.left):
+            yield "nothing hangs"
 
 
 def examine(followers: Mapping[int, Follower], now: int, timeout: int) -> Report:
@@ -99,17 +113,34 @@ def examine(followers: Mapping[int, Follower], now: int, timeout: int) -> Report
         for rank, follower in followers.items()
         if follower.open and follower.ended is None and rank not in gone and now - follower.last_t >= timeout
     }
+    hangs = _hangs(stuck, followers, set(gone), now)
+    over = {rank: one for rank, one in followers.items() if one.open and (rank in gone or one.ended is False)}
+    left = {name: hang for name, hang in _hangs(over, followers, set(gone), now).items() if name not in hangs}
+    found = tuple(hangs.values())
+    return Report(found, gone, _cycle(found), tuple(left.values()), tuple(_silent(followers, now, timeout)))
+
+
+def _hangs(
+    inside: Mapping[int, Follower], followers: Mapping[int, Follower], gone: set[int], now: int
+) -> dict[object, Hang]:
+    """The first thing of each group, and with each peer, that the ranks `inside` have not done."""
     hangs: dict[object, Hang] = {}
-    for rank in sorted(stuck):
+    for rank in sorted(inside):
         firsts: dict[object, Issued] = {}
-        for issued in stuck[rank].open.values():
+        for issued in inside[rank].open.values():
             firsts.setdefault(issued.group.key if not issued.is_message else (issued.kind, issued.peer), issued)
         for name, issued in firsts.items():
             identity = (rank, name) if issued.is_message else (name, issued.sequence)
             if identity not in hangs:
-                hangs[identity] = _hang(rank, issued, followers, stuck, set(gone), now)
-    found = tuple(hangs.values())
-    return Report(found, gone, _cycle(found))
+                hangs[identity] = _hang(rank, issued, followers, inside, gone, now)
+    return hangs
+
+
+def _silent(followers: Mapping[int, Follower], now: int, timeout: int) -> Iterator[Waiting]:
+    for rank, follower in sorted(followers.items()):
+        if follower.ended is None and not follower.open and not follower.is_here and now - follower.last_t >= timeout:
+            last = follower.last_issued
+            yield Waiting(rank, _name(last) if last else "", last.line if last else "", now - follower.last_t)
 
 
 def _hang(
@@ -146,11 +177,16 @@ def _hang(
         ]
         place = f"{issued.kind} #{issued.sequence}"
     waiting = tuple(
-        Waiting(member, f"{other.kind}, {format_bytes(other.num_bytes)}", other.line, now - other.t)
+        Waiting(member, f"{other.kind}, {format_bytes(_size(other))}", other.line, now - other.t)
         for member, other in inside.items()
     )
     elsewhere = tuple(_elsewhere(member, followers.get(member), stuck, gone, now) for member in missing)
     return Hang(issued.group.title, place, waiting, elsewhere)
+
+
+def _size(issued: Issued) -> int:
+    """What nccl-tests counts; of a scatter only its root tells."""
+    return whole_size(issued.kind, issued.num_bytes, 0, len(issued.group.ranks))
 
 
 def _has_come(follower: Follower | None, issued: Issued) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.recording.stream_lines import BackwardLine, GroupLine, InternalLine, Session, ShapeLine
+from hocket.recording.stream_lines import REPLAYS, BackwardLine, GroupLine, InternalLine, Session, ShapeLine
 
 __all__ = ["without_lost"]
 
@@ -32,9 +32,9 @@ def without_lost(session: Session) -> tuple[Session, tuple[str, ...]]:
 
 def _only_of(session: Session, ids: Numbers) -> tuple[Session, set[int]]:
     """The session with the lines of the operations `ids` only, and of which others it has lines."""
-    known = {letter: np.isin(rows[:, 0], ids) for letter, rows in session.numbers.items()}
-    others = {number for letter, rows in session.numbers.items() for number in rows[~known[letter], 0].tolist()}
-    numbers = {letter: rows[known[letter]] for letter, rows in session.numbers.items()}
+    numbers = session.numbers_of(lambda own: np.isin(own, ids))
+    strange = session.numbers_of(lambda own: ~np.isin(own, ids))
+    others = {number for letter, rows in strange.items() if letter != REPLAYS for number in rows[:, 0].tolist()}
     wanted = set(ids.tolist())
     records = list(session.records)
     for place, line in enumerate(records):

@@ -1,27 +1,31 @@
-"""Puts the ranks' calls together: which belong to one collective, as tables of members by sequence number."""
+"""The ranks' calls put together: which belong to one collective, as tables of members by sequence number."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.collectives import BARRIER, NAMED_KINDS
-from hocket.recording.operations import PEER_TO_PEER
-from hocket.recording.recording import CallShape, Group, GroupKey, Recording
-from hocket.recording.waits import NONE
+from hocket.recording.calls import CallShape, Group, GroupKey
 
-__all__ = ["ABSENT", "SYNCHRONIZING", "Catalogue", "Matched", "Numbering", "match", "number_groups"]
+__all__ = ["ABSENT", "SYNCHRONIZING", "Catalogue", "Matched", "Numbering", "number_groups"]
 
 Numbers = NDArray[np.int64]
+
+_COLUMNS = ("sequence", "step", "rows", "shape", "start", "end", "own", "bounded")
 
 # Stands in a table where a member issued no such collective.
 ABSENT = -1
 
 # Kinds that no rank can leave before all have entered.
 SYNCHRONIZING = (*(kind for kind in NAMED_KINDS if not kind.rooted), BARRIER)
+
+# MPI's functions in which a rank may have nothing for another, of which only the sum is known.
+_PARTS_UNKNOWN = re.compile(r"MPI_I?alltoall[vw]", re.IGNORECASE)
 
 # Each group's number in the traces, and the group as the first rank knows it.
 Numbering = Mapping[GroupKey, tuple[int, Group]]
@@ -60,11 +64,14 @@ class Catalogue:
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """The collectives of a group that some rank recorded.
+    """Some collectives of a group that follow one another, those that some rank recorded.
 
     A column a collective, of number `sequence` in its group; a row a member that left a recording, `ranks` in group
     order. `rows` tells where among its rank's calls a call stands, ABSENT where there is none; `shape` what it is
-    (`catalogue`). `start` and `end` are ns of one clock, NONE where there is none.
+    (`catalogue`). `start` (where a device tells, when it began there) and `end` are ns of one clock, NONE where there
+    is none; `own` is how long the rank's host had been at its own work at the issue, since its last wait
+    (`Recording.own_work`). `step` is each collective's training step, or its number where the job marks none. Of those
+    that are `bounded` some rank's device did not tell the end.
     """
 
     number: int
@@ -76,6 +83,9 @@ class Matched:
     shape: NDArray[np.int32]
     start: Numbers
     end: Numbers
+    own: Numbers
+    step: Numbers
+    bounded: NDArray[np.bool_]
 
     @cached_property
     def complete(self) -> NDArray[np.bool_]:
@@ -105,60 +115,46 @@ class Matched:
 
     @cached_property
     def synchronizing(self) -> NDArray[np.bool_]:
-        """Which collectives no rank can leave before all have entered."""
-        kinds = [shape.kind in SYNCHRONIZING for shape in self.catalogue.shapes]
-        return np.array(kinds, dtype=bool)[self.first_shape]
+        """Which collectives no rank can leave before all have entered: those of a kind that needs all ranks' data, in
+        which every rank has some and there is another."""
+        meets = np.array([*map(_meets, self.catalogue.shapes), True], dtype=bool)  # ABSENT is the last
+        several = len(set(self.group.ranks)) > 1
+        synchronizing: NDArray[np.bool_] = np.logical_and(meets[self.shape].all(axis=0), several)
+        return synchronizing
 
     def place(self, column: int) -> str:
         """Names a collective: its kind, number and group."""
         kind = self.catalogue.shapes[self.first_shape[column]].kind
         return f"{kind} #{self.sequence[column]} of group {self.number} ({self.group.title})"
 
+    def part(self, columns: slice) -> "Matched":
+        """Some of the collectives."""
+        tables: dict[str, Any] = {name: getattr(self, name)[..., columns] for name in _COLUMNS}
+        return replace(self, **tables)
 
-def number_groups(recordings: Sequence[Recording]) -> dict[GroupKey, tuple[int, Group]]:
-    """Numbers the groups the same on all ranks: 0 the world, the others 1 to n by their members."""
-    groups: dict[GroupKey, Group] = {}
-    for recording in recordings:
-        for used in np.unique(recording.columns.shape).tolist():
-            group = recording.shapes[used].group
-            groups.setdefault(group.key, group)
-    world = (tuple(range(recordings[0].world)), 0)
-    others = sorted(key for key in groups if key != world)
-    numbered = {key: (number, groups[key]) for number, key in enumerate(others, start=1)}
-    return ({world: (0, groups[world])} if world in groups else {}) | numbered
-
-
-def match(recordings: Sequence[Recording], numbering: Numbering) -> list[Matched]:
-    """The collectives of each group, in order of the groups' numbers."""
-    catalogue = Catalogue()
-    found: dict[int, list[tuple[Recording, Numbers, NDArray[np.int32]]]] = {}
-    for recording in recordings:
-        catalogued = recording.by_shape(catalogue.number).astype(np.int32)
-        is_collective = recording.by_shape(lambda shape: shape.kind not in PEER_TO_PEER).astype(bool)
-        numbers = recording.by_shape(lambda shape: numbering[shape.group.key][0])
-        for number in np.unique(numbers[is_collective]).tolist():
-            rows = np.flatnonzero(is_collective & (numbers == number)).astype(np.int64)
-            found.setdefault(number, []).append((recording, rows, catalogued[rows]))
-    groups = dict(numbering.values())
-    return [_match_group(number, groups[number], catalogue, found[number]) for number in sorted(found)]
+    def followed_by(self, other: "Matched") -> "Matched":
+        """With the next collectives of the same group."""
+        tables: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)], axis=-1) for name in _COLUMNS
+        }
+        return replace(self, **tables)
 
 
-def _match_group(
-    number: int, group: Group, catalogue: Catalogue, found: Sequence[tuple[Recording, Numbers, NDArray[np.int32]]]
-) -> Matched:
-    sequences = [recording.columns.sequence[rows] for recording, rows, _ in found]
-    sequence = np.unique(sequences[0])
-    for other in sequences[1:]:
-        if not np.array_equal(other, sequence):
-            sequence = np.union1d(sequence, other)
-    shape = (len(found), len(sequence))
-    all_rows, all_shapes = np.full(shape, ABSENT, np.int32), np.full(shape, ABSENT, np.int32)
-    starts, ends = np.full(shape, NONE), np.full(shape, NONE)
-    for member, ((recording, rows, shapes), own) in enumerate(zip(found, sequences, strict=True)):
-        at = np.searchsorted(sequence, own)
-        all_rows[member, at] = rows
-        all_shapes[member, at] = shapes
-        starts[member, at] = recording.columns.start[rows]
-        ends[member, at] = recording.columns.end[rows]
-    ranks = tuple(recording.rank for recording, _, _ in found)
-    return Matched(number, group, catalogue, ranks, sequence, all_rows, all_shapes, starts, ends)
+def _meets(shape: CallShape) -> bool:
+    """Whether this rank gives something to all and gets something from all."""
+    if shape.kind == BARRIER:
+        return True
+    has_data = shape.input_bytes > 0 and shape.output_bytes > 0 and 0 not in shape.in_splits
+    return shape.kind in SYNCHRONIZING and has_data and not _PARTS_UNKNOWN.match(shape.op)
+
+
+def number_groups(groups: Iterable[Group], world: int) -> dict[GroupKey, tuple[int, Group]]:
+    """Numbers the groups the same on all ranks: 0 the `world`, the others 1 to n by their members. Of `groups` with one
+    key the first counts."""
+    known: dict[GroupKey, Group] = {}
+    for group in groups:
+        known.setdefault(group.key, group)
+    everyone = (tuple(range(world)), 0)
+    others = sorted(key for key in known if key != everyone)
+    numbered = {key: (number, known[key]) for number, key in enumerate(others, start=1)}
+    return ({everyone: (0, known[everyone])} if everyone in known else {}) | numbered

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hocket.base.errors import FormatError
 from hocket.chakra.importers.pytorch.issues import Issue, issues_of
 from hocket.chakra.importers.pytorch.kineto import Kineto
-from hocket.recording.recording import Recording, read_recording
+from hocket.recording.recording import Recording
 
 __all__ = ["RecordedProfile", "join"]
 
@@ -45,14 +45,15 @@ class RecordedProfile:
 
     def on_job_clock(self, times: Numbers) -> Numbers:
         """Times of the timeline, in ns, on the job's clock."""
-        starts = self.recording.columns.start
+        starts = self.recording.columns.issued
         at = np.searchsorted(starts, times + self.shifts[0]).clip(max=len(starts) - 1)
         moved: Numbers = times + self.shifts[at]
         return moved
 
 
-def join(path: Path, kineto: Kineto, recording: Recording) -> RecordedProfile:
-    """Puts the timeline read from `path` together with the recording of the rank, which has calls.
+def join(path: Path, kineto: Kineto, recording: Recording, own: Recording | None = None) -> RecordedProfile:
+    """Puts the timeline read from `path` together with the recording of the rank, which has calls; `own` is the same by
+    the rank's own clock, where its times were moved.
 
     The collector's calls lie within the profiler's `c10d::` operations, so these tell by how much the two clocks
     differ. An operation is then the call that lies within it or next to it, the nearest first, of its thread, its kind
@@ -62,15 +63,15 @@ def join(path: Path, kineto: Kineto, recording: Recording) -> RecordedProfile:
     """
     if kineto.is_cut:
         raise FormatError(f"{path}: it is cut off")
-    own = read_recording(recording.path)  # on the rank's clock
+    own = own or recording
     issues = issues_of(kineto.events)
     offset = kineto.base - (own.meta.epoch_ns - own.meta.perf_ns)
-    apart = _apart(np.array([issue.event.start for issue in issues], np.int64) + offset, own.columns.start)
+    apart = _apart(np.array([issue.event.start for issue in issues], np.int64) + offset, own.columns.issued)
     if apart is None:
         raise FormatError(f"{path}: it has none of the rank's calls: it is of another run, or of other steps")
     threads = _threads(issues, own, offset + apart)
     rows = _rows(issues, own, offset + apart, threads)
-    shifts = offset + apart + recording.columns.start - own.columns.start
+    shifts = offset + apart + recording.columns.issued - own.columns.issued
     return RecordedProfile(kineto, recording, threads, issues, rows, shifts)
 
 
@@ -102,7 +103,7 @@ def _within(issue: Issue, recording: Recording, offset: int) -> range:
     """The calls that may lie within an operation."""
     event = issue.event
     span = (event.start + offset - _JITTER, event.end + offset + _JITTER)
-    first, behind = np.searchsorted(recording.columns.start, span).tolist()
+    first, behind = np.searchsorted(recording.columns.issued, span).tolist()
     return range(first, behind)
 
 
@@ -119,7 +120,7 @@ def _rows(issues: Sequence[Issue], recording: Recording, offset: int, threads: M
     for number, issue in enumerate(issues):
         begin, end = issue.event.start + offset, issue.event.end + offset
         for row in _within(issue, recording, offset):
-            shape, time = recording.shapes[columns.shape[row]], int(columns.start[row])
+            shape, time = recording.shapes[columns.shape[row]], int(columns.issued[row])
             is_it = columns.thread[row] == threads[issue.event.thread] and shape.kind == issue.described.kind
             if is_it and issue.group in (None, shape.group.name):
                 near.append((max(begin - time, time - end, 0), number, row))

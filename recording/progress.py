@@ -1,14 +1,15 @@
 """How far each rank came in each group: what it issued last and what it completed last."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
+from hocket.recording.calls import CallShape
 from hocket.recording.matching import ABSENT, Matched
 from hocket.recording.waits import NONE
 
-__all__ = ["Stand", "find_stands"]
+__all__ = ["GroupStands", "Stand"]
 
 
 @dataclass(frozen=True)
@@ -34,21 +35,36 @@ class Stand:
         return f"{head} issued {self.kind} #{self.issued}{place}, {completed}"
 
 
-def find_stands(groups: Sequence[Matched], recorded: Sequence[int]) -> Iterator[Stand]:
-    """Where the recorded ranks of each group stood at the end, of the groups in which they do not all stand alike or
-    did not complete what they issued."""
-    for group in groups:
-        stands = [_stand(group, rank) for rank in sorted(set(group.group.ranks) & set(recorded))]
-        if len({(stand.issued, stand.completed) for stand in stands}) > 1 or stands[0].issued != stands[0].completed:
-            yield from stands
+class GroupStands:
+    """Where the recorded ranks of a group stood at the end, told of its collectives in order."""
 
+    def __init__(self) -> None:
+        self._issued: dict[int, tuple[int, CallShape]] = {}
+        self._completed: dict[int, int] = {}
 
-def _stand(group: Matched, rank: int) -> Stand:
-    if rank not in group.ranks:
-        return Stand(group.number, group.group.title, rank, None, None, "", "")
-    member = group.ranks.index(rank)
-    issued = np.flatnonzero(group.rows[member] != ABSENT)
-    completed = np.flatnonzero(group.end[member] != NONE)
-    shape = group.catalogue.shapes[group.shape[member, issued[-1]]]
-    last = int(group.sequence[completed[-1]]) if len(completed) else None
-    return Stand(group.number, group.group.title, rank, int(group.sequence[issued[-1]]), last, shape.kind, shape.line)
+    def add(self, block: Matched) -> None:
+        """Takes in the next collectives."""
+        self._block = block
+        last = len(block.sequence) - 1
+        issued, completed = block.rows[:, ::-1] != ABSENT, block.end[:, ::-1] != NONE
+        for found, there in ((last - issued.argmax(axis=1), issued), (last - completed.argmax(axis=1), completed)):
+            for member in np.flatnonzero(there.any(axis=1)).tolist():
+                rank, sequence = block.ranks[member], int(block.sequence[found[member]])
+                if there is issued:
+                    self._issued[rank] = sequence, block.catalogue.shapes[block.shape[member, found[member]]]
+                else:
+                    self._completed[rank] = sequence
+
+    def found(self, recorded: Collection[int]) -> list[Stand]:
+        """Of the ranks that recorded something, where they do not all stand alike or did not complete what they
+        issued."""
+        stands = [self._stand(rank) for rank in sorted(set(self._block.group.ranks) & set(recorded))]
+        alike = len({(stand.issued, stand.completed) for stand in stands}) == 1
+        return [] if alike and stands[0].issued == stands[0].completed else stands
+
+    def _stand(self, rank: int) -> Stand:
+        group = self._block.number, self._block.group.title
+        if rank not in self._issued:
+            return Stand(*group, rank, None, None, "", "")
+        sequence, shape = self._issued[rank]
+        return Stand(*group, rank, sequence, self._completed.get(rank), shape.kind, shape.line)

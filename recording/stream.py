@@ -1,6 +1,7 @@
 """The crash-safe record of one rank: a file of short text lines, written while the job runs.
 
-A session starts with a line of kind meta; a file that is appended to holds several. Times are nanoseconds of the rank's
+A session starts with a line of kind meta; a file that is appended to holds several. A stream may be cut into segments
+(`segments.py`), files that begin with all that others refer to. Times are nanoseconds of the rank's
 `time.perf_counter_ns` (CLOCK_MONOTONIC). What happens at every collective is a letter and whole numbers below 10^18:
 
     c ID SHAPE SEQUENCE T THREAD             an operation is issued: the shape it has, its number in its group
@@ -10,11 +11,19 @@ A session starts with a line of kind meta; a file that is appended to holds seve
     b ID BATCH                               the operation, a message, was issued as part of a batch
     s ID SHAPE                               the operation, a receive of MPI, turned out to have this shape
     x ID                                     the operation was refused or, of MPI, cancelled: it never took place
+    r ID T                                   its device's stream came to the operation, which could begin then
+    e ID T END                               the same, and it ended on the device at END
+    v ID T ON                                a stream came to the wait for the operation at T, and went on at ON
+    g N T END                                replay N of a graph ran on its device from T to END
 
 IDs ascend from 0 with the issues. A message's SEQUENCE is 0. THREAD numbers the threads by their first appearance.
 What is rare is a JSON object whose "k" is its kind:
 
-    meta      the rank, its job, its clock, the format of the stream (FORMAT), the training step it starts in
+    meta      the rank, its job, its clock, the format of the stream (FORMAT), the training step it starts in, whether
+              the rank looks for triggers
+    segment   follows the meta where the stream is one of several files: number `n` of the file, `part` (the window of
+              steps that it belongs to, "" for none), the `step` in which it begins (null: not known),
+              when, the cap in bytes (0: none). Lines of IDs that it does not issue are of earlier segments' calls
     group     a process group, at its first use: id, name, description, world ranks, backend, order
     shape     what calls have in common, at first use: id, op, its kind where it is MPI's, group, in and out (bytes),
               dtype, "async" if so, root, peer, tag, reduce, in_splits, out_splits, stream (of CUDA, the current one at
@@ -26,20 +35,32 @@ What is rare is a JSON object whose "k" is its kind:
     clock     the offset to rank 0's clock: add it to t of this rank
     error     an operation ran but could not be described, or was refused, and why
     operators why there is no profile of the rank's operators, "" once there is; the last one counts
-    end       the script ended; "ok" tells whether without an exception
+    graph     what was captured in a graph of a device, and is done at its replays alone: the `shapes` of its calls and,
+              of each of its `calls` in order, the place of its shape and the batch that it was issued in, -1 for none;
+              all later segments begin with it, too, as long as the graph can be replayed
+    unseen    in words, what communicates in the job and is not recorded
+    replay    `n`: a thread ran a graph from t0 on, told at t1, on a stream of its device: its `calls` once more, whose
+              numbers in their groups are `bases`: the group's, the first and how many
+    nccl      where NCCL's profiler plugin writes (a path from the job's folder, or absolute) and why it has no times,
+              "" if it should have them; the last one counts
+    cost      the hook in Python took ns of the job's time, in so many calls, without what callbacks and waits took
+    cores     of `wall` ns since the stream was opened, how long the process's leading thread was on a core and how long
+              it was waiting for one, by Linux's scheduler; the last one counts
+    end       the script ended, at t, when the wall clock showed epoch_ns; "ok" tells whether without an exception
 """
 
 import json
 import mmap
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import Protocol
 
+from hocket.base.notices import notice
+
 __all__ = ["FORMAT", "MappedStream", "Stream", "record"]
 
-FORMAT = 2
+FORMAT = 3
 
 
 def record(kind: str, **values: object) -> str:
@@ -52,6 +73,18 @@ class Stream(Protocol):
 
     def write(self, line: str) -> None:
         """Appends a line that ends in a newline."""
+
+    def keep(self, line: str) -> None:
+        """Appends a line with which all later segments begin, too; the first one is the meta."""
+
+    def forget(self, line: str) -> None:
+        """Later segments do not begin with this line, which was kept."""
+
+    def end_step(self, number: int, t: int) -> None:
+        """Appends that a training step ended."""
+
+    def begin_part(self, part: str, step: int) -> None:
+        """Begins a segment, where there are segments, of this part of the job and in this step."""
 
     def close(self) -> None:
         """Ends the file behind the last line; what other threads still write is dropped."""
@@ -69,6 +102,7 @@ class MappedStream:
     """
 
     _RESERVE = 1 << 20
+    generation = 0
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,12 +125,54 @@ class MappedStream:
             except ValueError:  # no room, or closed meanwhile
                 self._write_further(data)
 
+    def keep(self, line: str) -> None:
+        self.write(line)
+
+    def forget(self, line: str) -> None:
+        pass  # there are no later ones
+
+    def end_step(self, number: int, t: int) -> None:
+        self.write(record("step", n=number, t=t))
+
+    def begin_part(self, part: str, step: int) -> None:
+        pass  # one file holds all
+
+    def make_room(self) -> None:
+        """Before an operation's issue, with the lock of this stream: begins a segment where the last one is full."""
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held while lines are written that must stand in one segment."""
+        return self._lock
+
     def close(self) -> None:
         with self._lock:
             self._cut()
 
+    def move_to(self, path: Path) -> bool:
+        """Ends the file behind the last line and goes on in another, which is new; False, and said, if it cannot be
+        opened."""
+        with self._lock:
+            end = self._map_used()
+            self._map.close()
+            os.ftruncate(self._file, end)
+            os.close(self._file)
+            self._path = path
+            try:
+                self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+                self._reserve(0, 0)
+            except OSError as error:
+                self._dropping = True
+                notice(f"hocket: {path}: {error.strerror}: recording stops here")
+            return not self._dropping
+
+    def _map_used(self) -> int:
+        """Bytes of the file that are written."""
+        return self._offset + self._map.tell()
+
     def abandon(self) -> None:
         self._dropping = True
+        self._lock = threading.RLock()  # another thread of the parent may have had it, which is not here
 
     def _write_further(self, data: bytes) -> None:
         if self._dropping:
@@ -105,7 +181,7 @@ class MappedStream:
             self._reserve(self._offset + self._map.tell(), len(data))
             self._map.write(data)
         except OSError as error:
-            print(f"hocket: {self._path}: {error.strerror}: recording stops here", file=sys.stderr)
+            notice(f"hocket: {self._path}: {error.strerror}: recording stops here")
             self._cut()
 
     def _cut(self) -> None:
@@ -114,6 +190,7 @@ class MappedStream:
             end = self._offset + self._map.tell()
             self._map.close()  # before the cut: a write to the mapped space behind it would end the process
             os.ftruncate(self._file, end)
+            os.close(self._file)  # a file system of the network shows others what is in it only then
 
     def _reserve(self, end: int, size: int) -> None:
         """Maps the file from the page of `end` on, with room for at least `size` bytes."""

@@ -3,27 +3,23 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hocket.recording.agreement import Mismatch
+from hocket.base.rank_names import name_ranks
 from hocket.recording.alignment import Clock, describe_clocks
+from hocket.recording.arrivals import Arrivals
 from hocket.recording.cutting import RecordingCut
-from hocket.recording.divergence import Divergence, find_divergences
-from hocket.recording.matching import Matched, Numbering
+from hocket.recording.divergence import Divergence
+from hocket.recording.group_findings import GroupFindings
+from hocket.recording.kinds import KindRow, kind_rows
+from hocket.recording.matching import Numbering
+from hocket.recording.mismatch import Mismatch
 from hocket.recording.nccl.join import NcclCalls
-from hocket.recording.progress import Stand, find_stands
-from hocket.recording.recording import Recording
-from hocket.recording.stragglers import Arrivals, arrivals
-from hocket.recording.timeline import window
-from hocket.recording.unwaited import Unwaited, find_unwaited
-from hocket.recording.waits import NONE
+from hocket.recording.parts.part import Part
+from hocket.recording.progress import Stand
+from hocket.recording.rank_findings import RankFindings
+from hocket.recording.stragglers import StragglerVerdict
+from hocket.recording.unwaited import Unwaited
 
-__all__ = ["GroupRow", "KindRow", "NcclRow", "RankRow", "RecordingSummary", "summarize"]
-
-Numbers = NDArray[np.int64]
-
-_MATTERS = 100
+__all__ = ["DroppedRow", "GroupRow", "NcclRow", "RankRow", "RecordingSummary", "summarize"]
 
 
 @dataclass(frozen=True)
@@ -38,27 +34,12 @@ class GroupRow:
 
 
 @dataclass(frozen=True)
-class KindRow:
-    """All collectives of a kind in a group. Bytes are per rank; times are means in ns.
-
-    `transfer_ns` runs from the arrival of the last rank to the last completion, `skew_ns` from the arrival of the first
-    to that of the last. Messages count once a send, and their transfer is the time until the sender's wait was over.
-    """
-
-    kind: str
-    group: int
-    count: int
-    bytes_min: int
-    bytes_total: int
-    transfer_ns: int
-    skew_ns: int
-
-
-@dataclass(frozen=True)
 class RankRow:
-    """A rank's times in ns: communication while some operation was under way, exposed while a thread waited for one.
+    """A rank's times in ns: communication while some operation was under way or waited for, exposed while a thread
+    waited for one.
 
-    It came last to `last` collectives, and all other ranks then waited `delay_ns` for it, summed.
+    It came last to `last` collectives, and all other ranks of a group then waited `delay_ns` for it; what several
+    groups waited at one time counts once. No longer than any rank recorded.
     """
 
     rank: int
@@ -84,14 +65,27 @@ class NcclRow:
 
 
 @dataclass(frozen=True)
+class DroppedRow:
+    """Of a rank's calls the first `by_cap` are gone; the next `uncommon` are left out, for other ranks lost them."""
+
+    rank: int
+    by_cap: int
+    uncommon: int
+
+
+@dataclass(frozen=True)
 class RecordingSummary:
-    """A collection. `absent` ranks have no stream or call; the scripts of `unended` ones did not come to their end.
+    """A collection of the job in the folder `job`. `absent` ranks have no stream or call; the scripts of `unended` ones
+    did not come to their end.
 
     `hooks` are those that recorded: "native", or "python" and why not the native one. `stands` tells where ranks stood
     in groups that did not end alike, `cuts` what is not in the traces because it could not be replayed. `nccl` has the
-    ranks of which a profile of NCCL's was joined in.
+    ranks of which a profile of NCCL's was joined in; `unseen` says what the recording cannot tell of, `dropped` the
+    ranks whose begin is not there.
     """
 
+    job: str
+    script: str
     world: int
     steps: int
     absent: tuple[int, ...]
@@ -104,17 +98,19 @@ class RecordingSummary:
     kinds: tuple[KindRow, ...]
     ranks: tuple[RankRow, ...]
     arrivals: tuple[Arrivals, ...]
+    stragglers: StragglerVerdict
     unwaited: tuple[Unwaited, ...]
     divergences: tuple[Divergence, ...]
     mismatches: tuple[Mismatch, ...]
     stands: tuple[Stand, ...]
     cuts: tuple[RecordingCut, ...]
     nccl: tuple[NcclRow, ...]
+    unseen: tuple[str, ...]
+    dropped: tuple[DroppedRow, ...]
 
-    def stragglers(self) -> list[str]:
-        """Who came late so that it mattered, for 1 % of the time, a line each."""
-        elapsed = {row.rank: row.elapsed_ns for row in self.ranks}
-        return [row.text() for row in self.arrivals if row.pattern and row.delay_ns * _MATTERS >= elapsed[row.rank]]
+    def unseen_text(self) -> list[str]:
+        """What the recording cannot tell of, a line each; one line that says so when nothing is known."""
+        return [f"unseen: {what}" for what in self.unseen] or ["unseen: nothing that is known of"]
 
     def problems(self) -> list[str]:
         """What is missing and where ranks disagree, a line each; one line that says so when there is nothing."""
@@ -130,107 +126,91 @@ class RecordingSummary:
 
 
 def summarize(
-    recordings: Sequence[Recording],
+    parts: Sequence[Part],
     numbering: Numbering,
-    matched: Sequence[Matched],
+    groups: Sequence[GroupFindings],
+    ranks: Sequence[RankFindings],
     mismatches: Sequence[Mismatch],
     clocks: Sequence[Clock],
-    clock_residual_ns: int,
     cuts: Sequence[RecordingCut],
     nccl: Mapping[int, NcclCalls],
+    arrived: Sequence[Arrivals],
+    stragglers: StragglerVerdict,
 ) -> RecordingSummary:
-    """The summary of recordings that were aligned and matched."""
-    world = recordings[0].world
-    present = [recording for recording in recordings if len(recording)]
-    arrived = arrivals([recording.rank for recording in present], matched)
+    """The summary of what was found in the groups, by number, and in the ranks that recorded calls, as they `arrived`
+    (`stragglers`)."""
+    world = parts[0].meta.world
+    sums = [*(sums for group in groups for sums in group.kinds), *(sums for found in ranks for sums in found.sent)]
+    longest = max((found.elapsed_ns for found in ranks), default=0)
     return RecordingSummary(
+        job=parts[0].meta.job,
+        script=parts[0].meta.script,
         world=world,
-        steps=max((len(_steps(recording)) for recording in recordings), default=0),
-        absent=tuple(sorted(set(range(world)) - {recording.rank for recording in present})),
-        unended=tuple(recording.rank for recording in recordings if recording.failed or not recording.ended),
-        hooks=tuple(sorted({recording.meta.hook for recording in recordings})),
+        steps=max((found.steps for found in ranks), default=0),
+        absent=tuple(sorted(set(range(world)) - {found.rank for found in ranks})),
+        unended=tuple(part.rank for part in parts if part.head.failed or not part.head.ended),
+        hooks=(*sorted({part.meta.hook for part in parts}), *_hook_costs(parts, ranks)),
         clock=describe_clocks(clocks),
-        clock_residual_ns=clock_residual_ns,
+        clock_residual_ns=max((group.residual_ns for group in groups), default=0),
         clocks=tuple(clocks),
         groups=tuple(
             GroupRow(number, group.name, group.description, group.ranks, group.backend)
             for number, group in numbering.values()
         ),
-        kinds=tuple(_kinds(present, numbering, matched)),
-        ranks=tuple(_ranks_rows(present, arrived)),
+        kinds=tuple(kind_rows(sums)),
+        ranks=tuple(_rank_row(found, own, longest) for found, own in zip(ranks, arrived, strict=True)),
         arrivals=tuple(arrived),
-        unwaited=tuple(find_unwaited(present)),
-        divergences=tuple(find_divergences(matched)),
+        stragglers=stragglers,
+        unwaited=tuple(found.unwaited for found in ranks if found.unwaited is not None),
+        divergences=tuple(group.divergence for group in groups if group.divergence is not None),
         mismatches=tuple(mismatches),
-        stands=tuple(find_stands(matched, [recording.rank for recording in present])),
+        stands=tuple(stand for group in groups for stand in group.stands),
         cuts=tuple(cuts),
+        unseen=tuple(_unseen(parts)),
         nccl=tuple(
             NcclRow(rank, own.calls, len(own.attributes), own.timed, own.unmatched) for rank, own in nccl.items()
+        ),
+        dropped=tuple(
+            DroppedRow(part.rank, part.head.dropped, part.head.uncommon)
+            for part in parts
+            if part.head.dropped or part.head.uncommon
         ),
     )
 
 
-def _steps(recording: Recording) -> set[int]:
-    return set(np.unique(recording.columns.step).tolist()) & {number for number, _ in recording.steps}
+def _hook_costs(parts: Sequence[Part], ranks: Sequence[RankFindings]) -> Iterator[str]:
+    """What the slow hook took of the job's time, of the rank of which it took most."""
+    told = {part.rank: part.head.cost for part in parts}
+    costs = {}
+    for found in ranks:
+        cost = told[found.rank]
+        if cost is not None and cost.calls and found.elapsed_ns > 0:
+            costs[found.rank] = cost.ns / found.elapsed_ns, cost
+    if costs:
+        rank, (share, cost) = max(costs.items(), key=lambda item: item[1][0])
+        each = cost.ns / cost.calls / 1000
+        yield f"it took {cost.calls} calls x {each:.1f} us = {share:.2%} of the time of rank {rank}"
 
 
-def _kinds(recordings: Sequence[Recording], numbering: Numbering, matched: Sequence[Matched]) -> list[KindRow]:
-    rows = [row for group in matched for row in _kinds_of(group)]
-    sends: dict[int, list[tuple[Numbers, Numbers]]] = {}  # by group: bytes and times
-    for recording in recordings:
-        columns = recording.columns
-        groups = recording.by_shape(lambda shape: numbering[shape.group.key][0] if shape.kind == "send" else -1)
-        for number in np.unique(groups[groups >= 0]).tolist():
-            of_group = np.flatnonzero(groups == number)
-            times = np.where(columns.end[of_group] == NONE, 0, columns.end[of_group] - columns.start[of_group])
-            sends.setdefault(number, []).append((recording.by_shape(lambda shape: shape.num_bytes)[of_group], times))
-    for number, found in sends.items():
-        sizes, times = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        rows.append(_kind_row("send", number, sizes, times, np.zeros_like(times)))
-    return sorted(rows, key=lambda row: (row.group, row.kind))
+def _unseen(parts: Sequence[Part]) -> Iterator[str]:
+    """What communicates in the job and is not recorded, or not timed: of ranks alike together."""
+    ranks: dict[str, list[int]] = {}
+    for part in parts:
+        for what in part.head.unseen:
+            ranks.setdefault(what, []).append(part.rank)
+    for what, own in ranks.items():
+        yield f"{name_ranks(own)}: {what}"
 
 
-def _kinds_of(group: Matched) -> Iterator[KindRow]:
-    shapes = group.catalogue.shapes
-    sizes = np.array([*(shape.num_bytes for shape in shapes), 0], dtype=np.int64)[group.shape].max(axis=0)
-    transfer = np.maximum(0, group.end.max(axis=0) - group.last_start)
-    transfer[(group.end == NONE).all(axis=0)] = 0
-    kinds = np.array([shape.kind for shape in shapes])[group.first_shape]
-    for kind in np.unique(kinds).tolist():
-        of_kind = kinds == kind
-        skew = group.last_start[of_kind] - group.first_start[of_kind]
-        yield _kind_row(kind, group.number, sizes[of_kind], transfer[of_kind], skew)
-
-
-def _kind_row(kind: str, group: int, sizes: Numbers, transfer: Numbers, skew: Numbers) -> KindRow:
-    transfer_ns, skew_ns = (round(int(times.sum()) / len(times)) for times in (transfer, skew))
-    return KindRow(kind, group, len(sizes), int(sizes.min()), int(sizes.sum()), transfer_ns, skew_ns)
-
-
-def _ranks_rows(recordings: Sequence[Recording], arrived: Sequence[Arrivals]) -> Iterator[RankRow]:
-    for recording, arrival in zip(recordings, arrived, strict=True):
-        begin, end = window(recording)
-        columns = recording.columns
-        exposed = _covered(columns.wait_begin, columns.wait_end)
-        yield RankRow(
-            rank=recording.rank,
-            operations=len(recording),
-            elapsed_ns=end - begin,
-            compute_ns=end - begin - exposed,
-            communication_ns=_covered(columns.start, columns.end),
-            exposed_ns=exposed,
-            last=arrival.last,
-            delay_ns=arrival.delay_ns,
-        )
-
-
-def _covered(begin: Numbers, end: Numbers) -> int:
-    """Length of the union of the intervals that have an end."""
-    there = end != NONE
-    begin, end = begin[there], end[there]
-    if len(begin) == 0:
-        return 0
-    order = np.argsort(begin, kind="stable")
-    begin, end = begin[order], np.maximum.accumulate(end[order])
-    until = np.concatenate([begin[:1], end[:-1]])
-    return int(np.maximum(0, end - np.maximum(begin, until)).sum())
+def _rank_row(found: RankFindings, arrived: Arrivals, longest_ns: int) -> RankRow:
+    return RankRow(
+        rank=found.rank,
+        operations=found.operations,
+        elapsed_ns=found.elapsed_ns,
+        compute_ns=found.elapsed_ns - found.exposed_ns,
+        communication_ns=found.communication_ns,
+        exposed_ns=found.exposed_ns,
+        last=arrived.last,
+        # Times in which nothing was recorded are no rank's, and others may wait in them.
+        delay_ns=min(arrived.delay_ns, longest_ns),
+    )

@@ -10,9 +10,11 @@ from hocket.chakra import CollectiveType, NodeType, Trace
 from hocket.chakra.builder import absent_columns, encode_attributes
 from hocket.chakra.importers.lanes import Operator
 from hocket.chakra.steps import NO_STEP, step_metadata
+from hocket.recording.calls import CallShape
+from hocket.recording.distinct import distinct
 from hocket.recording.matching import Numbering
 from hocket.recording.nccl.join import Attributes
-from hocket.recording.recording import CallShape, Recording
+from hocket.recording.recording import Recording
 from hocket.recording.waits import NONE
 
 __all__ = ["attributes_of", "build_trace", "step_begins", "window"]
@@ -85,18 +87,13 @@ def build_trace(
     nodes["data_offset"], nodes["data_deps"] = deps_offset, deps
     nodes["is_cpu_op"][:] = 0
     duration = end - begin
+    _leave_out_gaps(recording, what, begin, duration)
 
-    computations = np.flatnonzero(what < 0)
-    named = -2 - what[computations]  # -1 for a gap: the last entry below
-    nodes["type"][computations] = NodeType.COMP
-    texts = [strings.setdefault(name, len(strings)) for name in (*(span.name for span in spans), "compute")]
-    nodes["name"][computations] = np.array(texts, np.int32)[named]
-    nodes["num_ops"][computations] = np.array([*(span.num_ops for span in spans), -1], np.int64)[named]
-    nodes["tensor_bytes"][computations] = np.array([*(span.tensor_bytes for span in spans), -1], np.int64)[named]
-
+    _fill_computations(nodes, what, spans, strings)
     calls = np.flatnonzero(what >= 0)
     rows = kept[what[calls]]
-    duration[calls] = np.where(columns.end[rows] == NONE, 0, columns.end[rows] - columns.start[rows])
+    begin[calls] = columns.begin[rows]
+    duration[calls] = np.where(columns.end[rows] == NONE, 0, columns.end[rows] - columns.begin[rows])
     _fill_calls(nodes, calls, recording, rows, numbering, sizes, tags, strings)
     nodes["rest_offset"], nodes["rest"] = _rest(recording, rows, calls, len(what), chosen)
 
@@ -107,6 +104,31 @@ def build_trace(
     steps = {first: number for first, number in zip(mark_nodes.tolist(), numbers, strict=True) if first < len(what)}
     told = step_metadata([(number, first) for first, number in steps.items()])
     return Trace(version="1.0.0", metadata=told, strings=tuple(strings), **nodes)
+
+
+def _leave_out_gaps(recording: Recording, what: Numbers, begin: Numbers, duration: Numbers) -> None:
+    """Takes what of the computations between calls lies between windows of steps, where nothing was recorded."""
+    computed = np.flatnonzero(what == _GAP)
+    starts, lengths = begin[computed], duration[computed]
+    ends = starts + lengths
+    for first, last in recording.gaps:
+        lengths -= np.maximum(0, np.minimum(ends, last) - np.maximum(starts, first))
+    for first, last in recording.gaps:
+        starts = np.where((starts >= first) & (starts < last), np.minimum(ends, last), starts)
+    begin[computed], duration[computed] = starts, lengths
+
+
+def _fill_computations(
+    nodes: dict[str, NDArray[np.generic]], what: Numbers, spans: Sequence[Operator], strings: dict[str, int]
+) -> None:
+    """Fills the nodes that are no calls: operators of `spans`, and the gaps between."""
+    computations = np.flatnonzero(what < 0)
+    named = -2 - what[computations]  # -1 for a gap: the last entry below
+    nodes["type"][computations] = NodeType.COMP
+    texts = [strings.setdefault(name, len(strings)) for name in (*(span.name for span in spans), "compute")]
+    nodes["name"][computations] = np.array(texts, np.int32)[named]
+    nodes["num_ops"][computations] = np.array([*(span.num_ops for span in spans), -1], np.int64)[named]
+    nodes["tensor_bytes"][computations] = np.array([*(span.tensor_bytes for span in spans), -1], np.int64)[named]
 
 
 def _is_message(recording: Recording) -> NDArray[np.bool_]:
@@ -174,10 +196,11 @@ def _rest(
     """What a trace's columns do not hold (`attributes_of`), and what NCCL chose."""
     shape, batch = recording.columns.shape[rows], recording.columns.batch[rows]
     alone = np.where(np.isin(rows, list(chosen)), rows, -1)  # calls that are unlike all others
-    kinds, which = np.unique(np.stack([shape, batch, alone], axis=1), axis=0, return_inverse=True)
+    first, which = distinct(shape, batch, alone)
+    kinds = zip(shape[first].tolist(), batch[first].tolist(), alone[first].tolist(), strict=True)
     texts = [
         encode_attributes({**attributes_of(recording.shapes[shape], batch), **chosen.get(row, {})})
-        for shape, batch, row in kinds.tolist()
+        for shape, batch, row in kinds
     ]
     lengths = np.array([len(text) for text in texts], np.int64)
     begins = np.cumsum(lengths) - lengths
@@ -189,8 +212,9 @@ def _rest(
 
 
 def attributes_of(shape: CallShape, batch: int) -> dict[str, int | str]:
-    """A call's attributes without a column: the batch of a message, by its number on this rank, the reduction, and the
-    CUDA stream that was current at the issue."""
+    """A call's attributes without a column: the batch of a message, by its number on this rank, the reduction, the
+    graph whose replay called it, and the device's stream that was current at the issue."""
     attributes: dict[str, int | str] = {} if batch == NONE else {"batch": batch}
     attributes |= {} if shape.reduction is None else {"reduce_op": shape.reduction}
+    attributes |= {} if shape.graph is None else {"graph": shape.graph}
     return attributes | ({} if shape.stream is None else {"stream": shape.stream})

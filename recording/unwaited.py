@@ -1,6 +1,5 @@
 """Asynchronous calls without a wait in their rank's stream: nothing in its trace depends on them."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,15 +26,15 @@ class Unwaited:
         return f"unwaited: rank {self.rank}: no wait was seen for {calls}, nothing depends on them: first {self.first}"
 
 
-def find_unwaited(recordings: Sequence[Recording]) -> Iterator[Unwaited]:
-    """Of the ranks that have some. What did not end is not among them, but sends are, whose end only a wait tells."""
-    for recording in recordings:
-        columns = recording.columns
-        asynchronous = recording.by_shape(lambda shape: shape.is_async).astype(bool)
-        over = (columns.end != NONE) | recording.by_shape(lambda shape: shape.kind == "send").astype(bool)
-        rows = np.flatnonzero(asynchronous & over & (columns.wait_end == NONE))
-        if len(rows):
-            yield Unwaited(recording.rank, len(rows), int(asynchronous.sum()), _name(recording, int(rows[0])))
+def find_unwaited(recording: Recording) -> Unwaited | None:
+    """None where there are none. What did not end is not among them, but sends are, whose end only a wait tells."""
+    columns = recording.columns
+    asynchronous = recording.by_shape(lambda shape: shape.is_async).astype(bool)
+    over = (columns.end != NONE) | recording.by_shape(lambda shape: shape.kind == "send").astype(bool)
+    rows = np.flatnonzero(asynchronous & over & (columns.wait_end == NONE))
+    if len(rows) == 0:
+        return None
+    return Unwaited(recording.rank, len(rows), int(asynchronous.sum()), _name(recording, int(rows[0])))
 
 
 def _name(recording: Recording, row: int) -> str:

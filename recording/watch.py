@@ -7,7 +7,7 @@ from pathlib import Path
 from hocket.base.errors import ExitCode
 from hocket.recording.folder import stream_paths
 from hocket.recording.hangs import Report, examine
-from hocket.recording.stream_follower import Follower
+from hocket.recording.stream_follower import Follower, now_ns
 
 __all__ = ["Watch", "watch"]
 
@@ -27,7 +27,7 @@ class Watch:
         """What hangs now. Raises FormatError for a broken line."""
         for path in stream_paths(self._folder):
             self._followers.setdefault(path, Follower(path)).read()
-        return examine(self.ranks(), time.time_ns(), self._timeout)
+        return examine(self.ranks(), now_ns(), self._timeout)
 
     def ranks(self) -> dict[int, Follower]:
         """The ranks of the newest job that have a stream."""
@@ -39,7 +39,7 @@ class Watch:
         """Whether every rank that has a stream has ended, one way or the other, and nothing can come any more."""
         ranks = self.ranks()
         over = bool(ranks) and all(follower.ended is not None or follower.is_gone() for follower in ranks.values())
-        quiet = all(time.time_ns() - follower.last_t >= self._timeout for follower in ranks.values())
+        quiet = all(now_ns() - follower.last_t >= self._timeout for follower in ranks.values())
         worlds = {follower.meta.world for follower in ranks.values() if follower.meta is not None}
         return over and (quiet or worlds == {len(ranks)})
 

@@ -6,11 +6,21 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from msgspec import structs
+
+from hocket.chakra.job_folders import find_job
+from hocket.recording.calls import CallColumns
 from hocket.recording.folder import stream_path
-from hocket.recording.recording import CallColumns, Recording
+from hocket.recording.recording import Recording
 from hocket.recording.waits import NONE
 
 Record = dict[str, Any]
+
+
+def job(folder: Path) -> Path:
+    """The folder of the last job that was collected into a folder of jobs."""
+    return find_job(folder).path
+
 
 # Behind each letter of a line of numbers.
 FIELDS = {
@@ -21,13 +31,17 @@ FIELDS = {
     "b": ("id", "batch"),
     "s": ("id", "shape"),
     "x": ("id",),
+    "r": ("id", "t"),
+    "e": ("id", "t", "end"),
+    "v": ("id", "t", "on"),
+    "g": ("id", "t", "end"),
 }
 END = {"k": "end", "t": 0, "ok": True}
 
 
 def meta(rank: int, world: int = 2, **values: Any) -> Record:
     fixed = {"job": "j", "boot": "b", "torch": "2", "script": "s", "epoch_ns": 0, "perf_ns": 0, "step": 0}
-    return {"k": "meta", "format": 2, "rank": rank, "world": world, "hook": "native"} | fixed | values
+    return {"k": "meta", "format": 3, "rank": rank, "world": world, "hook": "native"} | fixed | values
 
 
 def group(ranks: list[int], identifier: int = 0, name: str = "0", order: int = 0) -> Record:
@@ -43,6 +57,12 @@ def call(identifier: int, t: int, seq: int | None = None, thread: int = 1, **sha
         {"k": "shape", "id": identifier} | fixed | shape,
         f"c {identifier} {identifier} {sequence} {t} {thread}",
     ]
+
+
+def captured(graph: int, count: int, **shape: Any) -> Record:
+    """So many calls of one shape that a graph does at each replay."""
+    described = call(0, 0, **shape)[0]
+    return {"k": "graph", "id": graph, "shapes": [described], "calls": [[0, -1]] * count}
 
 
 def done(identifier: int, t: int) -> str:
@@ -101,7 +121,7 @@ def issued(recording: Recording) -> list[Any]:
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return [
         SimpleNamespace(
-            **vars(shape) | {key: None if value == NONE else value for key, value in row.items()},
+            **structs.asdict(shape) | {key: None if value == NONE else value for key, value in row.items()},
             num_bytes=shape.num_bytes,
         )
         for shape, row in zip(shapes, rows, strict=True)

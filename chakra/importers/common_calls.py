@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from hocket.chakra.importers.rank import IssuedCall, Notes
+from hocket.chakra.losses import Loss, Lost
 
 __all__ = ["agreeing"]
 
@@ -30,6 +31,8 @@ def agreeing(
             if len(of_number) == len(callers):
                 continue
             dropped |= {id(call) for call in of_number.values()}
+            for rank in of_number:
+                notes.lost[rank][_missed(kind, number, common)] += 1
             if common and number < min(common):
                 early.add(number)
                 continue
@@ -40,6 +43,15 @@ def agreeing(
             notes[f"collectives of group {group} before all its ranks' records begin: left out"] += len(early)
     _unpaired(calls, dropped, notes)
     return {rank: [call for call in own if id(call) not in dropped] for rank, own in calls.items()}
+
+
+def _missed(kind: str, number: int, common: Sequence[int]) -> Loss:
+    """What a collective is that not all ranks recorded: outside of what all of them did, no loss of communication."""
+    if common and number < min(common):
+        return Loss(Lost.NODE, kind, "before all its ranks' records begin")
+    if common and number > max(common):
+        return Loss(Lost.NODE, kind, "after some of its ranks' records end")
+    return Loss(Lost.COLLECTIVE, kind, "another rank of its group has no record of it")
 
 
 def _unpaired(calls: Mapping[int, Sequence[IssuedCall]], dropped: set[int], notes: Notes) -> None:
@@ -57,6 +69,6 @@ def _unpaired(calls: Mapping[int, Sequence[IssuedCall]], dropped: set[int], note
         for kind, own in messages.items():
             dropped |= {id(call) for call in own[paired:]}
             if len(own) > paired:
-                notes[f"{kind} from rank {source} to {destination}, tag {tag}, without partner: left out"] += (
-                    len(own) - paired
-                )
+                loss = Loss(Lost.MESSAGE, kind, "its other end has no record of it")
+                note = f"{kind} from rank {source} to {destination}, tag {tag}, without partner: left out"
+                notes.lose(source if kind == "send" else destination, loss, note, len(own) - paired)

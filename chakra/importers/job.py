@@ -9,6 +9,7 @@ import numpy as np
 from hocket.base.errors import FormatError
 from hocket.chakra.importers.rank import Notes, RankTrace
 from hocket.chakra.job_metadata import GROUP_DESCRIPTIONS
+from hocket.chakra.losses import with_losses
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.trace import Trace
 
@@ -59,6 +60,7 @@ def assemble(ranks: Sequence[RankTrace], notes: Notes, source: str, told_world: 
         used |= {keys[name] for name in group_names(rank.trace)}
         named = rename_groups(rank.trace, {name: numbers[key] for name, key in keys.items()})
         metadata = named.metadata | {"rank": number, "world_size": world} | _described(rank, keys, numbers)
+        metadata = with_losses(metadata, notes.lost.get(number, {}))
         start_us = (named.start_us - np.uint64(origin)).astype(np.uint64)
         traces[number] = replace(named, metadata=metadata, start_us=start_us)
     groups = {numbers[key]: key[0] for key in sorted(used) if numbers[key] != "0"}

@@ -12,27 +12,36 @@ from typing import Annotated
 import msgspec
 
 from hocket.base.errors import FormatError
+from hocket.chakra.importers.file_rank import rank_of
 from hocket.chakra.importers.files import MALFORMED
 from hocket.chakra.importers.json_array import JsonArray
+from hocket.chakra.importers.pytorch.calls import Untold
 from hocket.chakra.importers.pytorch.execution_trace import (
     HostNode,
     HostRest,
+    backends_in,
     check_schema,
     groups_in,
     host_events,
     is_execution_trace,
+    named_groups,
     span_event,
 )
 from hocket.chakra.importers.pytorch.host import ProcessGroup
 from hocket.chakra.importers.pytorch.kineto import DEVICE, DeviceEvent, HostOperator, Kineto
 from hocket.chakra.importers.pytorch.profile import RankProfile, traces_of
-from hocket.chakra.importers.pytorch.read import rank_of
+from hocket.chakra.importers.pytorch.world import world_of
 from hocket.chakra.importers.rank import Notes, RankTrace
+from hocket.chakra.importers.told import NOTHING_TOLD, Told
+from hocket.chakra.losses import Loss, Lost
 
 __all__ = ["is_mlcommons", "read_mlcommons"]
 
 # RecordScope::USER_SCOPE of ATen/record_function.h: annotations.
 _USER_SCOPE = 7
+_LINKED = Untold(
+    "a linked trace does not tell", "import the two files that it was linked of, or let hocket collect record it"
+)
 _Microseconds = Annotated[float, msgspec.Meta(ge=0, le=2.5e15)]
 
 
@@ -49,26 +58,31 @@ def is_mlcommons(head: bytes) -> bool:
     return is_execution_trace(head) and b'"inclusive_dur"' in head
 
 
-def read_mlcommons(paths: Sequence[Path], notes: Notes) -> list[RankTrace]:
+def read_mlcommons(paths: Sequence[Path], notes: Notes, told: Told = NOTHING_TOLD) -> list[RankTrace]:
     """The ranks of a job, a file each, whose name tells the rank. Raises FormatError, naming the file, for others."""
     profiles: dict[int, RankProfile] = {}
     for path in paths:
-        rank = rank_of(path, len(paths))
+        rank = told.rank if told.rank is not None and len(paths) == 1 else rank_of(path, len(paths))
         if rank in profiles:
             raise FormatError(f"{path}: another file is of rank {rank} already; import one job at a time")
-        profiles[rank] = _read(path, notes)
-    return traces_of(profiles, max(profiles, default=-1) + 1, notes)
+        profiles[rank] = _read(rank, path, notes)
+    listed = [group for profile in profiles.values() for group in profile.groups]
+    world = world_of(profiles, listed, [told.world])
+    world.require_for(paths[0], told)
+    return traces_of(profiles, world, notes, told)
 
 
-def _read(path: Path, notes: Notes) -> RankProfile:
+def _read(rank: int, path: Path, notes: Notes) -> RankProfile:
     array: JsonArray[_Node, HostRest] = JsonArray(path, "nodes", _Node, HostRest)
     kineto = Kineto()
     groups: dict[str, ProcessGroup] = {}
+    backends: dict[str, str] = {}
     seen: set[int] = set()
     for nodes in array.blocks():
         for node in nodes:
             try:
                 groups |= {group.name: group for group in groups_in(node)}
+                backends |= backends_in(node)
                 if node.id not in seen:  # the linker writes some twice
                     _add(kineto, node)
             except MALFORMED as error:
@@ -77,11 +91,12 @@ def _read(path: Path, notes: Notes) -> RankProfile:
     check_schema(path, array.rest.schema)
     kineto.is_cut = array.is_cut
     if kineto.is_cut:
-        notes[f"{path} is cut off: what followed is lost; write it anew for the whole"] += 1
-    kineto.groups = list(groups.values())
+        loss = Loss(Lost.NODE, "file", "its end: it was cut off")
+        notes.lose(rank, loss, f"{path} is cut off: what followed is lost; write it anew for the whole")
+    kineto.groups, kineto.events = list(groups.values()), named_groups(kineto.events, backends)
     kineto.events.sort(key=lambda event: (event.start, -event.end))
     kineto.device.sort(key=lambda event: (event.start, event.end))
-    return RankProfile(kineto.groups, kineto.events, kineto)
+    return RankProfile(kineto.groups, kineto.events, kineto, source=_LINKED)
 
 
 def _add(kineto: Kineto, node: _Node) -> None:

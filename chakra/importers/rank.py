@@ -1,15 +1,27 @@
 """What an importer reads of one rank, before the ranks are put together."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hocket.chakra.losses import Loss
 from hocket.chakra.trace import Trace
 
 __all__ = ["IssuedCall", "LaneWait", "Notes", "RankTrace"]
 
-# What could not be known, in words, and how often: printed at the end of an import.
-Notes = Counter[str]
+
+class Notes(Counter[str]):
+    """What could not be known, in words, and how often: printed at the end of an import. `lost` is what of each rank's
+    recording is in no node of its trace, which the trace's metadata say from then on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost: dict[int, Counter[Loss]] = defaultdict(Counter)
+
+    def lose(self, rank: int, loss: Loss, note: str, count: int = 1) -> None:
+        """Counts what of a rank is lost, and says so in words."""
+        self.lost[rank][loss] += count
+        self[note] += count
 
 
 @dataclass(frozen=True)

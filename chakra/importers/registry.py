@@ -16,6 +16,7 @@ from hocket.chakra.importers.nccl_inspector import is_nccl_inspector, read_nccl_
 from hocket.chakra.importers.pytorch.read import is_pytorch, read_pytorch
 from hocket.chakra.importers.rank import Notes, RankTrace
 from hocket.chakra.importers.told import NOTHING_TOLD, Told
+from hocket.chakra.importers.workload_graph import is_workload_graph, read_workload_graph
 
 __all__ = ["AUTO", "IMPORTERS", "SOURCES", "Importer", "import_traces"]
 
@@ -46,6 +47,7 @@ IMPORTERS = Registry(
             summary="what chakra_trace_link makes of a rank's two profiles",
             matches=is_mlcommons,
             read=read_mlcommons,
+            read_told=read_mlcommons,
             files="`chakra_trace_link`'s JSON",
             times="as linked",
             groups="as `pytorch`",
@@ -57,11 +59,21 @@ IMPORTERS = Registry(
             matches=is_pytorch,
             read=read_pytorch,
             read_told=read_pytorch,
-            files="ExecutionTraceObserver's JSON (schemas 1.0.2-chakra.0.0.4 to 1.1.1-chakra.1.0.0), Kineto's, or both"
-            " of a rank",
+            files="ExecutionTraceObserver's JSON (schemas 1.0.1 to 1.1.1-chakra.1.0.0), Kineto's, or both of a rank",
             times="Kineto's",
             groups="NCCL's records; of gloo by evidence",
             waits="below",
+        ),
+        Importer(
+            name="workload-graph",
+            summary="MLCommons' workload graphs in JSON",
+            matches=is_workload_graph,
+            read=read_workload_graph,
+            read_told=read_workload_graph,
+            files="JSON with a `workload_graph`, its keys in either spelling (`ctrlDeps`, `ctrl_deps`)",
+            times="durations",
+            groups="all ranks",
+            waits="as dependencies",
         ),
         Importer(
             name="nccl-inspector",
@@ -119,7 +131,9 @@ def _ranks(importer: Importer, paths: Sequence[Path], notes: Notes, told: Told) 
     if importer.read_told is not None:
         return importer.read_told(paths, notes, told)
     if told.rank is not None or told.sizes or told.groups:
-        raise FormatError(f"{paths[0]}: --rank, --size, --group are for PyTorch's profiles; this is {importer.name}")
+        raise FormatError(
+            f"{paths[0]}: --rank, --size, --group are for profiles of PyTorch and MLCommons; this is {importer.name}"
+        )
     return importer.read(paths, notes)
 
 

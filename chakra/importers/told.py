@@ -3,14 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["ASSUMED_WORLD", "EXPERT_OPERATIONS", "NOTHING_TOLD", "Told"]
+__all__ = ["EXPERT_OPERATIONS", "NOTHING_TOLD", "Told"]
 
 #: What moves tokens to the ranks of their experts and back, beside the kinds of collectives.
 EXPERT_OPERATIONS = ("dispatch", "combine")
-
-
-#: Metadata of a trace whose job's number of ranks neither a file nor anybody told.
-ASSUMED_WORLD: Mapping[str, object] = {"world_assumed": True}
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,17 @@
 
 import os
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hocket.base import processes
 from hocket.base.files import copy_file
-from hocket.recording.folder import stream_path
+from hocket.recording.jobs import JOB_VARIABLE
 
 __all__ = ["OUT_VARIABLE", "run_preloaded", "run_recorded"]
 
-# Set, the recorder records into this folder. Not HOCKET_COLLECT: that arms the one in PyTorch, which may be there too.
+# Set, the recorder records into this folder of jobs. Not HOCKET_COLLECT: that arms the one in PyTorch, which may be
+# there too.
 OUT_VARIABLE = "HOCKET_COLLECT_MPI"
 
 _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.hydra", "orterun", "prterun")
@@ -24,17 +24,17 @@ def run_preloaded(command: Sequence[str], library: Path, variables: Mapping[str,
     return _run(command, {"LD_PRELOAD": f"{library}:{before}".rstrip(":"), **variables})
 
 
-def run_recorded(command: Sequence[str], library: Path, out: Path, variables: Mapping[str, str]) -> int:
-    """Runs the launch line `command` with `variables` set, all of it recorded into `out`; its exit code.
+def run_recorded(command: Sequence[str], library: Path, job: Path, variables: Mapping[str, str]) -> int:
+    """Runs the launch line `command` with `variables` set, all of it recorded into the folder `job`; its exit code.
 
-    Processes on other machines find the library where they write: in `out`, which they share. Raises HocketError when
+    Processes on other machines find the library where they write: in `job`, which they share. Raises HocketError when
     nothing can be written there.
     """
-    preloaded = stream_path(out, 0).absolute().with_name(library.name)
+    job = job.absolute()
+    preloaded = job / library.name
     copy_file(library, preloaded)
     try:
-        job = {OUT_VARIABLE: str(out.absolute()), "HOCKET_COLLECT_JOB": str(time.time_ns())}
-        return run_preloaded(command, preloaded, {**job, **variables})
+        return run_preloaded(command, preloaded, {OUT_VARIABLE: str(job.parent), JOB_VARIABLE: job.name, **variables})
     finally:
         preloaded.unlink()
 

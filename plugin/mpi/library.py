@@ -57,7 +57,8 @@ def build_library(mpicc: str, announce: Callable[[str], None] = lambda text: Non
     includes = _include_flags(mpicc)
     compiler = shlex.split(os.environ.get("CXX", "")) or [_find_compiler()]
     shared = [_CORE / "include" / "hocket" / name for name in ("error.hpp", "schedule/interpreter.hpp")]
-    headers_beside = [_HERE.parent / "torch" / "native" / "stream.hpp", *shared, *sorted(_CORE.rglob("executor/*.hpp"))]
+    native = _HERE.parent / "torch" / "native"
+    headers_beside = [native / "segments.hpp", native / "stream.hpp", *shared, *sorted(_CORE.rglob("executor/*.hpp"))]
     sources = [*sorted(_HERE.glob("*.?pp")), *headers_beside, *(_EXECUTOR / f"{name}.cpp" for name in _ENGINE)]
     headers = hashlib.sha256()
     for flag in includes:

@@ -14,12 +14,13 @@
 #include <utility>
 
 #include "clock.hpp"
+#include "job_folder.hpp"
 #include "json.hpp"
 
 namespace hocket::mpi {
 namespace {
 
-constexpr int kStreamFormat = 2;         // recording/stream.py
+constexpr int kStreamFormat = 3;         // recording/stream.py
 constexpr size_t kMostShapes = 1 << 12;  // remembered: memory must not grow with a program that never repeats itself
 
 int64_t nanoseconds(clockid_t clock) {
@@ -45,15 +46,6 @@ bool is_cancelled(const MPI_Status* status) {
   return is_cancelled != 0;
 }
 
-/// What tells this launch from others into the same folder.
-std::string job_name() {
-  std::string job;
-  for (const char* name : {"HOCKET_COLLECT_JOB", "PMI_JOBID", "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID"}) {
-    job += variable(name) + ":";
-  }
-  return job;
-}
-
 /// Name of the program; of what it runs where it is an interpreter.
 std::string script_name() {
   std::ifstream file("/proc/self/cmdline");
@@ -73,9 +65,9 @@ int64_t now_ns() { return nanoseconds(CLOCK_MONOTONIC); }
 std::atomic<Recorder*> Recorder::active_ = nullptr;
 
 void Recorder::start() {
-  const std::string folder = variable("HOCKET_COLLECT_MPI");
-  if (folder.empty()) return;
-  auto* const recorder = new Recorder(folder);  // for good: threads may be in it until the process ends
+  const std::string root = variable("HOCKET_COLLECT_MPI");
+  if (root.empty()) return;
+  auto* const recorder = new Recorder(root);  // for good: threads may be in it until the process ends
   active_.store(recorder, std::memory_order_release);
   pthread_atfork(nullptr, nullptr, [] { active_.store(nullptr); });  // a child must not write between our lines
 }
@@ -86,12 +78,14 @@ void Recorder::stop() {
   recorder->write_clock();
   active_.store(nullptr);
   const std::lock_guard lock(recorder->mutex_);
-  recorder->stream_.append(JsonLine("end").add("t", now_ns()).add("ok", true).finish());
+  JsonLine line("end");
+  line.add("t", now_ns()).add("epoch_ns", nanoseconds(CLOCK_REALTIME)).add("ok", true);
+  recorder->stream_.append(line.finish());
   recorder->stream_.close();
 }
 
 // The environment says what is recorded, as the launcher's options cannot reach a preloaded library in another way.
-Recorder::Recorder(const std::string& folder)
+Recorder::Recorder(const std::string& root)
     : first_step_(number("HOCKET_COLLECT_SKIP_STEPS", 0)),
       end_step_(first_step_ + number("HOCKET_COLLECT_STEPS", std::numeric_limits<int64_t>::max() - first_step_)) {
   int rank = 0, ranks = 0;
@@ -99,17 +93,17 @@ Recorder::Recorder(const std::string& folder)
   HOCKET_REAL(MPI_Comm_size)(MPI_COMM_WORLD, &ranks);
   if (!is_one_machine(ranks)) HOCKET_REAL(MPI_Comm_dup)(MPI_COMM_WORLD, &comm_.emplace());
   try {
-    const std::filesystem::path streams = std::filesystem::path(folder) / "stream";
-    std::filesystem::create_directories(streams);
-    stream_.open(streams / ("rank" + std::to_string(rank) + ".stream"));
-    write_meta(rank, ranks);
+    const std::filesystem::path job = job_folder(root, script_name());
+    const int64_t max_bytes = number("HOCKET_COLLECT_MAX_BYTES", 0);
+    stream_.open(job / "stream" / ("rank" + std::to_string(rank) + ".stream"), max_bytes > 0, max_bytes);
+    write_meta(rank, ranks, job.filename());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "hocket: %s: rank %d is not recorded\n", error.what(), rank);
   }
   write_clock();
 }
 
-void Recorder::write_meta(int rank, int ranks) {
+void Recorder::write_meta(int rank, int ranks, const std::string& job) {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -117,10 +111,10 @@ void Recorder::write_meta(int rank, int ranks) {
   HOCKET_REAL(MPI_Get_library_version)(version, &length);
   const std::string first_line = std::string(version).substr(0, std::string(version).find('\n'));
   JsonLine line("meta");
-  line.add("format", kStreamFormat).add("rank", rank).add("world", ranks).add("job", job_name()).add("boot", boot);
+  line.add("format", kStreamFormat).add("rank", rank).add("world", ranks).add("job", job).add("boot", boot);
   line.add("pid", getpid()).add("mpi", first_line).add("script", script_name());
   line.add("epoch_ns", nanoseconds(CLOCK_REALTIME)).add("perf_ns", now_ns()).add("step", 0).add("hook", "pmpi");
-  stream_.append(line.finish());
+  stream_.keep(line.finish());
 }
 
 // At the beginning and at the end: two offsets show how clocks drift, and the merge of traces draws a line between
@@ -131,7 +125,7 @@ void Recorder::write_clock() {
   const std::lock_guard lock(mutex_);
   JsonLine line("clock");
   line.add("t", offset.t).add("offset", offset.offset).add("round_trip", offset.round_trip);
-  stream_.append(line.finish());
+  stream_.keep(line.finish());
 }
 
 void Recorder::issue(std::span<Operation> operations) {
@@ -142,7 +136,8 @@ void Recorder::issue(std::span<Operation> operations) {
     // steps.
     const int64_t sequence = operation.is_message ? 0 : operation.group->collectives++;
     if (!is_selected) continue;
-    if (!std::exchange(operation.group->is_written, true)) stream_.append(operation.group->line());
+    if (!std::exchange(operation.group->is_written, true)) stream_.keep(operation.group->line());
+    stream_.make_room();
     const int64_t shape = intern(operation.shape);
     operation.id = next_id_++;
     write_numbers('c', {operation.id, shape, sequence, now_ns(), thread_number()});
@@ -181,19 +176,20 @@ void Recorder::withdraw(std::span<Operation> operations) {
 
 void Recorder::end_step() {
   const std::lock_guard lock(mutex_);
-  stream_.append(JsonLine("step").add("n", step_).add("t", now_ns()).finish());
+  stream_.end_step(step_, now_ns());
   ++step_;
 }
 
 void Recorder::omit(const char* op, const char* reason) {
   const std::lock_guard lock(mutex_);
   if (omitted_.insert(op).second) {
-    stream_.append(JsonLine("error").add("op", op).add("message", reason).finish());
+    stream_.keep(JsonLine("error").add("op", op).add("message", reason).finish());
   }
 }
 
 int64_t Recorder::intern(const Shape& shape) {
-  if (shapes_.size() >= kMostShapes) shapes_.clear();
+  const bool is_other_segment = std::exchange(described_, stream_.generation()) != stream_.generation();
+  if (is_other_segment || shapes_.size() >= kMostShapes) shapes_.clear();
   const auto [found, is_new] = shapes_.try_emplace(shape, next_shape_);
   if (is_new) stream_.append(shape.line(next_shape_++));
   return found->second;

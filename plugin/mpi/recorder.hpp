@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "../torch/native/stream.hpp"
+#include "../torch/native/segments.hpp"
 #include "datatypes.hpp"
 #include "groups.hpp"
 #include "shape.hpp"
@@ -44,8 +44,8 @@ class Recorder {
   /// The recorder at work; nullptr when there is none.
   static Recorder* get() { return active_.load(std::memory_order_acquire); }
 
-  /// Starts recording if HOCKET_COLLECT_MPI names a folder; all ranks do so at once, after MPI_Init. What fails is said
-  /// on stderr and leaves the program without a recorder.
+  /// Starts recording if HOCKET_COLLECT_MPI names a folder of jobs; all ranks do so at once, after MPI_Init. What fails
+  /// is said on stderr and leaves the program without a recorder.
   static void start();
 
   /// Stops recording; all ranks do so at once, before MPI_Finalize.
@@ -71,9 +71,9 @@ class Recorder {
   void omit(const char* op, const char* reason);
 
  private:
-  explicit Recorder(const std::string& folder);
+  explicit Recorder(const std::string& root);
 
-  void write_meta(int rank, int ranks);
+  void write_meta(int rank, int ranks, const std::string& job);
   void write_clock();
   int64_t intern(const Shape& shape);
   int64_t thread_number();
@@ -88,7 +88,8 @@ class Recorder {
   int64_t end_step_;
   std::mutex mutex_;  // of all below
   int64_t step_ = 0;
-  Stream stream_;
+  SegmentedStream stream_;
+  int64_t described_ = 0;  // the stream's generation that has the descriptions of shapes_
   std::unordered_map<Shape, int64_t, ShapeHash> shapes_;
   int64_t next_shape_ = 0;
   int64_t next_id_ = 0;

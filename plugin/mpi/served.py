@@ -1,13 +1,14 @@
 """Leaves a job's proved programs where the library in its processes finds them, and reports afterwards what ran."""
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from hocket.base.cache import cache_folder
+from hocket.base.errors import HocketError
 from hocket.base.files import make_folder
+from hocket.base.notices import notice
 from hocket.base.scratch import scratch_folder
 from hocket.plugin.serve.counts import Counts
 from hocket.runtime.engine.library import Library, read_library
@@ -30,18 +31,28 @@ def served(source: str | None) -> Iterator[dict[str, str]]:
     if not source:
         yield {}
         return
-    library = read_library(source)
+    library = _of_any_group(read_library(source))
     with scratch_folder("mpi", make_folder(cache_folder(), 0o700)) as folder:
         library.write(folder, exchanging=True)
         yield {_FOLDER_VARIABLE: str(folder)}
         _report(library, folder / "counts")
 
 
+def _of_any_group(library: Library) -> Library:
+    """Without the programs of bundles for certain groups: a communicator is known by its size alone."""
+    found = library.of_group(())
+    if isinstance(found, str):
+        raise HocketError(
+            f"{library.source}: its programs are for certain groups, and MPI names none: give bundles for any group"
+        )
+    if left_out := len(library.algorithms) - len(found.algorithms):
+        notice(f"hocket: {library.source}: {left_out} programs are for certain groups: left out, as MPI names none")
+    return found
+
+
 def _report(library: Library, path: Path) -> None:
     if not path.is_file():
-        print(
-            f"hocket: algorithms of {library.source}: rank 0 did not come to MPI_Finalize: no counts", file=sys.stderr
-        )
+        notice(f"hocket: algorithms of {library.source}: rank 0 did not come to MPI_Finalize: no counts")
         return
     counts = Counts(library)
     for line in map(json.loads, path.read_text().splitlines()):

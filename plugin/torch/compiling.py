@@ -5,6 +5,8 @@ from typing import Any
 
 import torch
 
+from hocket.plugin.torch import interfaces
+
 __all__ = ["stay_uncompiled"]
 
 
@@ -26,6 +28,6 @@ def stay_uncompiled() -> None:
 
 @cache
 def _leave_out() -> None:
-    from torch._dynamo import trace_rules
-
-    trace_rules.add("hocket")
+    leave_out = interfaces.LEAVE_OUT.ask()
+    if leave_out is not None:
+        leave_out("hocket")

@@ -6,10 +6,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from hocket.plugin.torch import interfaces
+from hocket.plugin.torch.device_times import has_streams
 from hocket.plugin.torch.groups import CollectedGroup
 from hocket.plugin.torch.signature import ABSENT, Detail, Signature
 
-__all__ = ["Arguments", "describer", "is_async_reader", "on_device", "tensor_reader"]
+__all__ = ["Arguments", "describer", "is_async_reader", "on_device", "stream_of", "tensor_reader"]
 
 # The dispatcher hands a kernel positional arguments and leaves out trailing ones that equal the schema's default.
 Arguments = tuple[Any, ...]
@@ -46,8 +48,9 @@ def describer(signature: Signature) -> Callable[[Arguments, CollectedGroup, bool
         text = f'"op":"{signature.op}","group":{group.id},"in":{input_bytes},"out":{output_bytes}{dtype}'
         if is_async:
             text += ',"async":1'
-        if on_device(tensors):
-            text += f',"stream":{torch.cuda.current_stream(tensors[0].device).stream_id}'
+        stream = stream_of(tensors)
+        if stream is not None:
+            text += f',"stream":{stream}'
         if signature.in_parts and len({tensor.nbytes for tensor in tensors_in}) > 1:
             text += f',"in_splits":{[tensor.nbytes for tensor in tensors_in]}'
         for detail in details:
@@ -74,8 +77,17 @@ def tensor_reader(index: int) -> Callable[[Arguments], Sequence[torch.Tensor]]:
 
 
 def on_device(tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether they are on a CUDA device."""
-    return bool(tensors) and tensors[0].is_cuda
+    """Whether they are on a device that computes in streams."""
+    return bool(tensors) and has_streams(tensors[0].device)
+
+
+def stream_of(tensors: Sequence[torch.Tensor]) -> int | None:
+    """The number of the stream that is current on their device, None where there is none."""
+    if not on_device(tensors):
+        return None
+    device = tensors[0].device
+    number: int = getattr(torch, device.type).current_stream(device).stream_id
+    return number
 
 
 def _bytes(tensors: Sequence[torch.Tensor]) -> int:
@@ -100,9 +112,9 @@ def _number(detail: Detail) -> Callable[[Arguments, CollectedGroup], str]:
 
 
 def _reduction(detail: Detail) -> Callable[[Arguments, CollectedGroup], str]:
-    if not hasattr(dist.ReduceOp, "unbox"):  # torch 2.9 and older: only the compiled hook can read it
+    unbox = interfaces.UNBOX_REDUCTION.ask()
+    if unbox is None:  # torch 2.14 and older: only the compiled hook can read it
         return lambda arguments, group: ""
-    unbox = dist.ReduceOp.unbox
     # A ReduceOp hashes to its type's number, which is quicker to get than the type.
     names = {int(kind): f',"{detail.key}":"{name}"' for name, kind in dist.ReduceOp.RedOpType.__members__.items()}
     return lambda arguments, group: names[hash(unbox(arguments[detail.position]))]

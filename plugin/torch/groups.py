@@ -1,6 +1,7 @@
 """The process groups a rank has used."""
 
 import itertools
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from weakref import WeakKeyDictionary
 import torch
 import torch.distributed as dist
 
+from hocket.plugin.torch import interfaces
 from hocket.recording.stream import Stream, record
 
 __all__ = ["CollectedGroup", "GroupWriter", "watch_destroyed"]
@@ -34,6 +36,11 @@ class CollectedGroup:
         self.sequence = itertools.count()
 
 
+def _peek(count: "itertools.count[int]") -> int:
+    """What comes next, without taking it. Only its text tells: copies of iterators are gone from Python 3.14 on."""
+    return int(repr(count)[len("count(") : -1])
+
+
 class GroupWriter:
     """Writes each group to the stream at its first use; holds none alive."""
 
@@ -41,31 +48,45 @@ class GroupWriter:
         self._stream = stream
         self._groups: WeakKeyDictionary[dist.ProcessGroup, CollectedGroup] = WeakKeyDictionary()
         self._ids = itertools.count()
+        # Several threads may issue their first call in a group; a finalizer may issue one while its thread does.
+        self._lock = threading.RLock()
 
     def find(self, process_group: dist.ProcessGroup) -> CollectedGroup:
         """The entry of a process group. Raises ValueError for one that torch.distributed does not know."""
-        group = self._groups.get(process_group)
-        if group is None:
-            group = self._groups[process_group] = self._register(process_group)
-        return group
+        with self._lock:
+            group = self._groups.get(process_group)
+            if group is None:
+                group = self._groups[process_group] = self._register(process_group)
+            return group
 
     def find_by_name(self, name: str) -> tuple[int, list[int]]:
         """Number and world ranks of the process group of that name, which PyTorch gives to one only.
 
         Raises ValueError for one that torch.distributed does not know.
         """
-        for process_group in dist.distributed_c10d._world.pg_map:
+        for process_group in interfaces.all_groups():
             if process_group.group_name == name:
                 group = self.find(process_group)
                 return group.id, group.ranks
         raise ValueError(f"torch.distributed knows no process group '{name}'")
 
+    def advance(self, identifier: int, count: int) -> int:
+        """Takes the numbers of so many collectives of a group; returns the first of them. Raises ValueError for one
+        that is gone."""
+        with self._lock:
+            for group in self._groups.values():
+                if group.id == identifier:
+                    first = _peek(group.sequence)
+                    group.sequence = itertools.count(first + count)
+                    return first
+        raise ValueError(f"process group {identifier} is gone")
+
     def _register(self, process_group: dist.ProcessGroup) -> CollectedGroup:
         ranks = dist.get_process_group_ranks(process_group)
         # Ranks may first use two groups of the same members in different order: creation order tells them apart.
-        alike = [other for other in dist.distributed_c10d._world.pg_map if _members(other) == _members(process_group)]
+        alike = [other for other in interfaces.all_groups() if _members(other) == _members(process_group)]
         group = CollectedGroup(next(self._ids), ranks)
-        self._stream.write(
+        self._stream.keep(
             record(
                 "group",
                 id=group.id,
@@ -80,16 +101,18 @@ class GroupWriter:
         return group
 
 
-def watch_destroyed(forget: Callable[[], None]) -> None:
-    """Counts the groups that are destroyed, whose names others may get, and calls `forget` before."""
+def watch_destroyed(forget: Callable[[bool], None]) -> None:
+    """Counts the groups that are destroyed, whose names others may get, and tells `forget` before, and whether they are
+    all of them."""
     destroy = dist.destroy_process_group
 
     @wraps(destroy)
     def destroy_process_group(group: dist.ProcessGroup | None = None) -> None:
-        known = dist.distributed_c10d._world.pg_map
-        gone = known if group is None or group == dist.group.WORLD else [group]
+        known = interfaces.all_groups()
+        every = group is None or group == dist.group.WORLD
+        gone = known if every or group is None else [group]
         _destroyed.update(_members(other) for other in gone if other in known)
-        forget()
+        forget(every)
         if _HOLDS_THE_LOCK:
             time.sleep(_SECONDS_TO_LET_GO)
         destroy(group)

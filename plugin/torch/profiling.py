@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.autograd import profiler as autograd_profiler
 from torch.profiler import ProfilerActivity, profile
 
+from hocket.plugin.torch import interfaces
 from hocket.recording.stream import Stream, record
 
 __all__ = ["OperatorProfiler"]
@@ -34,7 +35,7 @@ class OperatorProfiler:
         self._is_over = False
         self._problem = _UNWRITTEN
         try:
-            self._watch(autograd_profiler.profile._prepare_trace)
+            self._watch(interfaces.BEGIN_PROFILE.need())
         except Exception as error:  # a PyTorch of which nothing is known
             self._end(f"the script's use of the profiler cannot be seen: {error}")
 
@@ -51,7 +52,7 @@ class OperatorProfiler:
                         running.stop()
             prepare(beginning)
 
-        autograd_profiler.profile._prepare_trace = seen  # PyTorch has no hook there
+        interfaces.BEGIN_PROFILE.put(seen)  # PyTorch has no hook there
 
     def open(self, path: Path, stream: Stream) -> None:
         """Where the profile goes, and where to tell what became of it; it may begin from now on."""
@@ -71,7 +72,8 @@ class OperatorProfiler:
         activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])
         self._is_beginning = True
         try:
-            started = profile(activities=activities, record_shapes=True, acc_events=True)
+            kept = {"acc_events": True} if "acc_events" in signature(profile).parameters else {}  # PyTorch 2.6 on
+            started = profile(activities=activities, record_shapes=True, **kept)
             started.start()
             self._profile = started
         except Exception as error:  # whatever PyTorch raises: the job goes on

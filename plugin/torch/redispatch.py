@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._C import DispatchKey, DispatchKeySet
+
+from hocket.plugin.torch import interfaces
+from hocket.plugin.torch.interfaces import DispatchKey, DispatchKeySet
 
 __all__ = ["SERVING", "Kernel", "hand_on", "hand_on_to_torch", "served"]
 
@@ -23,8 +25,8 @@ SERVING = "CustomRNGKeyId"
 #: The operations, such as "c10d::allreduce_", with a kernel at SERVING. The compiled hook asks the dispatcher for it.
 served: set[str] = set()
 
-_SERVING = DispatchKeySet(torch._C._dispatch_key_parse(SERVING))
-_BELOW = torch._C._dispatch_keyset_full_after(DispatchKey.BackendSelect) - _SERVING
+_SERVING = DispatchKeySet(interfaces.KEY_BY_NAME.need()(SERVING))
+_BELOW = interfaces.KEYS_BELOW.need()(DispatchKey.BackendSelect) - _SERVING
 
 
 def hand_on(operation: str) -> Kernel:
@@ -48,5 +50,4 @@ def _redispatch(operation: str) -> Kernel:
     namespace, _, overloaded = operation.partition("::")
     name, _, overload = overloaded.partition(".")
     packet = getattr(getattr(torch.ops, namespace), name)
-    redispatch: Kernel = getattr(packet, overload or "default")._handle.redispatch_boxed
-    return redispatch
+    return interfaces.redispatch_of(getattr(packet, overload or "default"))

@@ -4,24 +4,21 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import torch.distributed as dist
-
+from hocket.plugin.torch import interfaces
 from hocket.plugin.torch.hook import Hook
 
 __all__ = ["watch_sections"]
 
-# What of PyTorch 2.4 to 2.15 is such a function, and where it is looked up.
-_SECTIONS = (
-    (dist, "_broadcast_coalesced"),
-    (dist, "_verify_params_across_processes"),
-    (dist.Reducer, "_rebuild_buckets"),
-)
+# What of PyTorch 2.4 to 2.15 is such a function.
+_SECTIONS = (interfaces.BROADCAST_COALESCED, interfaces.VERIFY_PARAMETERS, interfaces.REBUILD_BUCKETS)
 
 
 def watch_sections(hook: Hook) -> None:
     """Tells the hook when a thread is in one of them."""
-    for owner, name in _SECTIONS:
-        setattr(owner, name, _watched(getattr(owner, name), hook))
+    for section in _SECTIONS:
+        function = section.ask()
+        if function is not None:
+            section.put(_watched(function, hook))
 
 
 def _watched(function: Callable[..., Any], hook: Hook) -> Callable[..., Any]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import torch
 
 from hocket.chakra.c10d import OPERATIONS
+from hocket.plugin.torch import interfaces
+from hocket.plugin.torch.interfaces import FunctionSchema
 from hocket.recording.operations import LOCAL, PEER_TO_PEER
 
 __all__ = [
@@ -70,7 +72,8 @@ class Signature:
 
 def signatures() -> list[Signature]:
     """Those of all operations of OPERATIONS that the installed PyTorch has, with the arguments named there."""
-    schemas = {op: getattr(torch.ops.c10d, op).default._schema for op in OPERATIONS if hasattr(torch.ops.c10d, op)}
+    there = {op: getattr(torch.ops.c10d, op).default for op in OPERATIONS if hasattr(torch.ops.c10d, op)}
+    schemas = {op: interfaces.schema_of(operation) for op, operation in there.items()}
     return [_signature(op, schema) for op, schema in schemas.items() if _is_as_known(op, schema)]
 
 
@@ -78,26 +81,27 @@ def unknown_operations() -> list[str]:
     """Operations of `c10d` that the installed PyTorch has and that cannot be recorded, such as "name" or
     "name.overload"."""
     prefix = "c10d::"
-    names = (name.removeprefix(prefix) for name in torch._C._dispatch_get_all_op_names() if name.startswith(prefix))
+    all_names = interfaces.ALL_OPERATIONS.ask() or list
+    names = (name.removeprefix(prefix) for name in all_names() if name.startswith(prefix))
     return sorted(set(names) - {signature.op for signature in signatures()} - set(LOCAL))
 
 
 def waiting_operations() -> list[str]:
     """Operations of `_c10d_functional` that wait for functional collectives."""
-    return [op for op in ("wait_tensor", "wait_tensors") if hasattr(torch.ops._c10d_functional, op)]
+    return [op for op in ("wait_tensor", "wait_tensors") if hasattr(interfaces.functional_operations(), op)]
 
 
 def sending_operations() -> list[str]:
     """Operations of `_c10d_functional` that send, and return an empty tensor to wait for."""
-    return [op for op in ("isend",) if hasattr(torch.ops._c10d_functional, op)]
+    return [op for op in ("isend",) if hasattr(interfaces.functional_operations(), op)]
 
 
-def _is_as_known(op: str, schema: torch._C.FunctionSchema) -> bool:
+def _is_as_known(op: str, schema: FunctionSchema) -> bool:
     needed = {"process_group", OPERATIONS[op].input, OPERATIONS[op].output} - {None}
     return needed <= {argument.name for argument in schema.arguments}
 
 
-def _signature(op: str, schema: torch._C.FunctionSchema) -> Signature:
+def _signature(op: str, schema: FunctionSchema) -> Signature:
     operation = OPERATIONS[op]
     positions = {argument.name: index for index, argument in enumerate(schema.arguments)}
     is_async = positions.get("async_op", ABSENT)

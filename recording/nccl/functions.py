@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from hocket.base.collectives import BARRIER
 from hocket.nccl.programs.request import KINDS
-from hocket.recording.recording import CallShape, GroupKey
+from hocket.recording.calls import CallShape, GroupKey
 
 __all__ = ["Place", "expected_of"]
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from hocket.chakra.importers.nccl.calls import CallsDone, calls_done
 from hocket.chakra.importers.nccl.members import Members
 from hocket.chakra.importers.nccl.profile import POINT_TO_POINT, NcclProfile
+from hocket.recording.calls import Group, GroupKey
 from hocket.recording.nccl.alignment import Expected, Found, align_calls
 from hocket.recording.nccl.functions import Place, expected_of
-from hocket.recording.recording import Group, GroupKey, Recording
+from hocket.recording.recording import Recording
 from hocket.recording.waits import NONE
 
 __all__ = ["Attributes", "NcclCalls", "join_calls"]
@@ -28,13 +29,14 @@ Attributes = Mapping[str, int | str]
 @dataclass(frozen=True, eq=False)
 class NcclCalls:
     """What NCCL did in one rank: of the calls that were found, by their rows in the recording, `attributes`, and in
-    `end` when they were complete on the job's clock (NONE: not known).
+    `begin` and `end` when NCCL's kernels began and were complete on the job's clock (NONE: not known).
 
     `calls` is how many of the recording's calls NCCL should have, `records` how many it has, `unmatched` how many of
     those are no call's. `strangers` are communicators that are no group's, with their records.
     """
 
     attributes: Mapping[int, Attributes]
+    begin: Numbers
     end: Numbers
     calls: int
     records: int
@@ -46,10 +48,11 @@ class NcclCalls:
         """Of how many calls the end is known."""
         return int((self.end != NONE).sum())
 
-    def completed(self, columns_end: Numbers) -> Numbers:
-        """The ends of all calls: NCCL's where known."""
-        ends: Numbers = np.where(self.end == NONE, columns_end, self.end)
-        return ends
+    def timed_calls(self, recording: Recording) -> Recording:
+        """The recording with NCCL's begins and ends of its calls where they are known."""
+        columns = recording.columns
+        begin = np.where(self.begin == NONE, columns.begin, self.begin)
+        return recording.timed(begin, np.where(self.end == NONE, columns.end, self.end))
 
 
 def join_calls(
@@ -69,7 +72,7 @@ def join_calls(
     for place, calls in expected.items():
         for row, record in align_calls(calls, found.get(place, ()), one_clock):
             of_row[row].append(record)
-    end = np.full(len(recording), NONE)
+    begin, end = np.full(len(recording), NONE), np.full(len(recording), NONE)
     for row, records in of_row.items():
         if all(done.end_ns[records] > 0):
             last = int(done.end_ns[records].max())
@@ -78,9 +81,15 @@ def join_calls(
                 if one_clock
                 else int(done.records["start_ns"][records].min())
             )
-            end[row] = int(recording.columns.start[row]) + max(0, last - begun)
+            issue = int(recording.columns.issued[row])
+            end[row] = issue + max(0, last - begun)
+            if all(done.gpu_ns[records] > 0):  # clocks may err, the GPU's timer tells how long it took
+                first = int(done.gpu_start_ns[records].min())
+                begin[row] = issue + max(0, first - begun)
+                end[row] = begin[row] + last - first
     return NcclCalls(
         attributes={row: _attributes(done, records) for row, records in of_row.items()},
+        begin=begin,
         end=end,
         calls=len({call.row for calls in expected.values() for call in calls}),
         records=len(done),

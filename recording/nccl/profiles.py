@@ -1,18 +1,19 @@
 """The profiles that NCCL left of a collected job, each with the rank that it is of."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hocket.base.errors import FormatError
 from hocket.base.rank_names import name_ranks
 from hocket.chakra.importers.nccl.devices import ranks_of
 from hocket.chakra.importers.nccl.members import members_of, world_ranks
-from hocket.chakra.importers.nccl.profile import NcclProfile, profile_files, read_profile
-from hocket.recording.agreement import Mismatch
+from hocket.chakra.importers.nccl.profile import SUFFIX, NcclProfile, profile_files, read_profile
+from hocket.recording.mismatch import Mismatch
 from hocket.recording.nccl.join import NcclCalls, join_calls
+from hocket.recording.parts.part import Part
 from hocket.recording.recording import Recording
 
-__all__ = ["read_nccl_profiles"]
+__all__ = ["offered_files", "read_nccl_profiles", "read_offered_profiles", "untimed"]
 
 _SHOWN = 4
 
@@ -29,6 +30,48 @@ def read_nccl_profiles(
     Raises FormatError for files that cannot be read, and for those of several runs.
     """
     profiles = [part for file in profile_files(path) for part in ranks_of(read_profile(file))]
+    return _joined(path, profiles, recordings, unaligned)
+
+
+def read_offered_profiles(
+    homes: Mapping[int, Path], recordings: Sequence[Recording], unaligned: Sequence[Recording]
+) -> tuple[dict[int, NcclCalls], list[Mismatch]]:
+    """The same of the profiles of the plugin that the collector offered to the job's NCCL, where it says they are; of
+    other processes' files there nothing is read. What is wrong with them is a problem, never an error."""
+    processes = {recording.meta.pid for recording in recordings}
+    problems = untimed(recordings)
+    try:
+        files = offered_files(homes, recordings)
+        profiles = [profile for profile in map(read_profile, files) if profile.process in processes]
+        if not profiles:
+            return {}, problems
+        parts = [part for profile in profiles for part in ranks_of(profile)]
+        calls, told = _joined(homes[recordings[0].rank], parts, recordings, unaligned)
+    except FormatError as error:
+        return {}, [*problems, Mismatch("nccl", f"its profiles are not joined: {error}")]
+    return calls, problems + told
+
+
+def offered_files(homes: Mapping[int, Path], recordings: Sequence[Recording | Part]) -> list[Path]:
+    """What the plugin that the collector offered to the job's NCCL wrote, of whichever process; `homes` are the folders
+    that ranks recorded into."""
+    places = {(homes[recording.rank] / recording.nccl.folder) for recording in recordings if recording.nccl is not None}
+    return [file for place in sorted(places) for file in sorted(place.glob(f"*{SUFFIX}")) if file.is_file()]
+
+
+def untimed(recordings: Sequence[Recording | Part]) -> list[Mismatch]:
+    """Why the plugin tells no times of ranks that used NCCL, ranks alike together."""
+    ranks_of: dict[str, list[int]] = {}
+    for recording in recordings:
+        used = {shape.group.backend for shape in recording.shapes}
+        if recording.nccl is not None and recording.nccl.problem and any("nccl" in backend for backend in used):
+            ranks_of.setdefault(recording.nccl.problem, []).append(recording.rank)
+    return [Mismatch("nccl", f"{name_ranks(ranks)}: no times of NCCL's: {why}") for why, ranks in ranks_of.items()]
+
+
+def _joined(
+    path: Path, profiles: Sequence[NcclProfile], recordings: Sequence[Recording], unaligned: Sequence[Recording]
+) -> tuple[dict[int, NcclCalls], list[Mismatch]]:
     by_process = {recording.rank: _of_process(profiles, recording) for recording in recordings}
     if any(by_process.values()):
         found = {rank: own for rank, own in by_process.items() if own is not None}
@@ -39,7 +82,7 @@ def read_nccl_profiles(
     for recording, own in zip(recordings, unaligned, strict=True):
         if len(recording) and recording.rank in found:
             profile, one_clock = found[recording.rank], by_process[recording.rank] is not None
-            calls[recording.rank] = join_calls(profile, recording, own.columns.start, members, one_clock)
+            calls[recording.rank] = join_calls(profile, recording, own.columns.issued, members, one_clock)
     lacking = [recording.rank for recording in recordings if len(recording) and recording.rank not in found]
     problems = [Mismatch("nccl", f"{name_ranks(lacking)}: no profile of it in {path}")] if lacking else []
     return calls, problems + _problems(calls)

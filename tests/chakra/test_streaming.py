@@ -1,5 +1,8 @@
 """What goes through traces block by block finds and writes what would be found and written of the whole."""
 
+import os
+import tracemalloc
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +13,7 @@ from trace_commands import training, write_training
 
 import hocket.chakra.reading
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet, write_trace, write_traces
+from hocket.chakra.file import record_blocks
 from hocket.chakra.id_set import IdSet
 from hocket.chakra.reading import TraceFiles
 from hocket.chakra.subset import Cutter, references_back, subset
@@ -58,6 +62,29 @@ def test_counts_and_findings_are_those_of_the_whole(tmp_path: Path, small_blocks
     assert len(list(files.blocks())) > 40
     assert summarize(files) == summarize(files.read())
     assert validate_files(files) == ([], 240)
+
+
+@pytest.mark.parametrize("suffix", ["et", "et.gz"])
+def test_many_ranks_are_read_in_turn_with_few_open_files_and_one_block_at_a_time(tmp_path: Path, suffix: str) -> None:
+    for rank in range(24):
+        write_trace(tmp_path / f"a.{rank}.{suffix}", training(0, num_steps=40))
+    files = TraceFiles([tmp_path / f"a.{rank}.{suffix}" for rank in range(24)])
+    blocks = files.blocks()
+    open_before = len(os.listdir("/proc/self/fd"))
+    tracemalloc.start()
+    try:
+        held, columns = [], []
+        for _, trace in blocks:
+            columns.append(weakref.ref(trace.id))
+            del trace
+            held.append(tracemalloc.get_traced_memory()[0])
+            assert sum(column() is not None for column in columns) <= 1
+            assert len(os.listdir("/proc/self/fd")) <= open_before + 1
+    finally:
+        tracemalloc.stop()
+    assert len(columns) == 24
+    one_file = sum(len(records) for _, records in record_blocks(tmp_path / f"a.0.{suffix}"))
+    assert max(held) - held[0] < 3 * one_file, "what a rank's file takes is gone when the next one's is read"
 
 
 @quickly

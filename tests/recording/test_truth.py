@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from in_process import hocket
 from streams import END, Record, call, group, meta, wait, write
 
 from hocket.base.rank_names import format_ranks
 from hocket.recording.merge import merge
+from hocket.recording.summary import RecordingSummary
 
 SIZES = [8, 16, 24, 32, 40, 48, 56, 64]
 
@@ -84,21 +86,87 @@ def test_a_cut_in_one_group_cuts_what_depends_on_it_in_another(tmp_path: Path) -
     assert [(cut.rank, cut.left_out) for cut in merge(tmp_path).cuts] == [(0, 1), (1, 2)]
 
 
-def test_stragglers_are_persistent_or_sporadic(tmp_path: Path) -> None:
-    """Of 100 collectives rank 1 is 20 ns late in all, rank 2 40 ns in one."""
+def late_job(folder: Path, late: dict[int, list[int]], steps: int = 100) -> RecordingSummary:
+    """Three ranks with an all_reduce every 100 ns that all leave 60 ns after its begin; `late`: of a rank by how much
+    it comes late, in turn."""
     for rank in range(3):
-        records = []
+        own = late.get(rank, [0])
+        records: list[Any] = []
+        for number in range(steps):
+            begin, behind = 100 * number, own[number % len(own)]
+            records += [call(number, begin + behind), [wait(number, begin + behind, begin + 60)]]
+            records += [{"k": "step", "n": number, "t": begin + 61}]
+        write(folder, rank, meta(rank, 3), group([0, 1, 2]), *records, END)
+    return merge(folder)
+
+
+def test_a_rank_that_is_late_again_and_again_is_named(tmp_path: Path) -> None:
+    """Rank 1 is 20 ns late to each of 99 collectives after the first, of which nobody knows how long the work was."""
+    summary = late_job(tmp_path, {1: [20]})
+    rows = [(row.of, row.last, row.delay_ns, row.own_ns, row.worst_ns) for row in summary.arrivals]
+    # Who comes at the same time as others is the last of them at no cost: rank 2, before rank 1 to none.
+    assert rows == [(100, 0, 0, 0, 0), (100, 100, 100 * 20, 99 * 20, 20), (100, 0, 0, 0, 0)]
+    assert summary.arrivals[1].worst == "all_reduce #0 of group 0 (0)"  # the first of the worst
+    (straggler,) = summary.stragglers.found
+    assert (straggler.kind, straggler.ranks, straggler.pattern) == ("rank", (1,), "persistent")
+    assert straggler.cost_ns == 99 * 20
+    assert straggler.share == 99 * 20 / 9961  # from 0 to the end of the last step
+    text = (tmp_path / "summary.txt").read_text()
+    assert "straggler (persistent): rank 1 kept the others waiting by its own work: 1.98 us, 19.9% of the time" in text
+
+
+def test_a_rank_that_is_very_late_now_and_then_is_sporadic(tmp_path: Path) -> None:
+    """40 ns in one of 25: in 40 of 1,000."""
+    (straggler,) = late_job(tmp_path, {2: [*[0] * 24, 40]}, 1000).stragglers.found
+    assert (straggler.ranks, straggler.pattern, straggler.cost_ns) == ((2,), "sporadic", 40 * 40)
+
+
+def test_nobody_is_named_who_was_late_once_or_for_one_long_while(tmp_path: Path) -> None:
+    once = late_job(tmp_path / "once", {2: [*[0] * 25, 59, *[0] * 24]}, 50)  # 1.2 % of the time
+    while_ = late_job(tmp_path / "while", {0: [*[30] * 40, *[0] * 60]})
+    for summary in (once, while_):
+        assert summary.stragglers.found == ()
+    assert while_.arrivals[0].last == 40
+
+
+def test_who_was_late_for_a_long_while_of_many_steps_is_not_told_apart(tmp_path: Path) -> None:
+    summary = late_job(tmp_path, {0: [*[30] * 60, *[0] * 40]})
+    assert (summary.stragglers.found, summary.stragglers.unsettled) == ((), ("rank 0",))
+    told = "stragglers: not told apart from chance: rank 0: what was lost was lost in one while"
+    assert told in (tmp_path / "summary.txt").read_text()
+
+
+def test_ranks_that_are_late_in_turn_are_alike(tmp_path: Path) -> None:
+    summary = late_job(tmp_path, {0: [30, 0, 0], 1: [0, 30, 0], 2: [0, 0, 30]})
+    assert summary.stragglers.found == ()
+    told = "stragglers: none: nobody costs 1% of the time beyond chance (100 steps)"
+    assert told in (tmp_path / "summary.txt").read_text()
+
+
+def test_of_few_collectives_nothing_is_told(tmp_path: Path) -> None:
+    summary = late_job(tmp_path, {1: [20]}, 4)
+    assert (summary.stragglers.found, summary.stragglers.too_few) == ((), ("rank 1",))
+    told = "stragglers: too few collectives to tell them from chance (4 steps)"
+    assert told in (tmp_path / "summary.txt").read_text()
+
+
+def test_of_few_collectives_nothing_is_told_where_nobody_is_late_either(tmp_path: Path) -> None:
+    late_job(tmp_path, {}, 4)
+    told = "stragglers: too few collectives to tell them from chance (4 steps)"
+    assert told in (tmp_path / "summary.txt").read_text()
+
+
+def test_who_is_let_go_late_is_late_by_none_of_its_doing(tmp_path: Path) -> None:
+    """Rank 1 works 40 ns as all do, but leaves each collective 20 ns after the others."""
+    for rank in range(3):
+        records: list[Any] = []
         for number in range(100):
-            late = 20 if rank == 1 else 40 if rank == 2 and number == 7 else 0
-            begin = 100 * number
-            records += [call(number, begin + late), [wait(number, begin + late, begin + 60)]]
+            begin, behind = 100 * number, 20 if rank == 1 else 0
+            records += [call(number, begin + behind), [wait(number, begin + behind, begin + 60 + behind)]]
         write(tmp_path, rank, meta(rank, 3), group([0, 1, 2]), *records, END)
     summary = merge(tmp_path)
-    rows = [(row.of, row.last, row.delay_ns, row.worst_ns, row.pattern) for row in summary.arrivals]
-    # Rank 2 also comes after rank 0 at the same time as it where rank 1 is not late: never.
-    assert rows == [(100, 0, 0, 0, ""), (100, 99, 99 * 20, 20, "persistent"), (100, 1, 20, 20, "sporadic")]
-    assert summary.arrivals[2].worst == "all_reduce #7 of group 0 (0)"
-    assert "straggler (persistent): rank 1 came last to 99 of 100 collectives" in (tmp_path / "summary.txt").read_text()
+    assert (summary.arrivals[1].delay_ns, summary.arrivals[1].own_ns) == (100 * 20, 0)
+    assert summary.stragglers.found == ()
 
 
 def test_clocks_are_told_with_uncertainty_and_drift(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -77,6 +78,47 @@ def test_who_has_not_come_is_told_with_where_it_is(tmp_path: Path) -> None:
     ]
     assert report.gone == (4,)
     assert report.cycle == ()
+
+
+def dead() -> dict[str, Any]:
+    """What the meta line says of a process that ran on this machine and is no more."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return {"pid": process.pid, "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip()}
+
+
+def test_what_ranks_died_in_is_told(tmp_path: Path) -> None:
+    """Ranks 0 and 1 were killed in #1, rank 2 before it, rank 3 ended with an error."""
+    head = group([0, 1, 2, 3]), call(0, 0), wait(0, 0, 10**9)
+    for rank in range(2):
+        write(tmp_path, rank, now(rank, 4, **dead()), *head, call(1, 2 * 10**9, at="train.py:7"))
+    write(tmp_path, 2, now(2, 4, **dead()), *head)
+    write(tmp_path, 3, now(3, 4), *head, END | {"ok": False})
+    found = watched(tmp_path, "--once")
+    assert found.returncode == 1
+    assert [re.sub(r" for [0-9.]+ \w+", "", line) for line in found.stdout.splitlines()] == [
+        *(f"gone: rank {rank}: its process ended without a word; its stream stops there" for rank in range(3)),
+        "not done: all_reduce #1 of 0:",
+        "  in it at the end: ranks [0, 1], all_reduce, 8 B (train.py:7)",
+        "  not come: rank 2: its process is gone, after all_reduce #0 of 0",
+        "  not come: rank 3: its script has ended, after all_reduce #0 of 0",
+    ]
+    assert watched(tmp_path).returncode == 1
+    (left,) = json.loads(watched(tmp_path, "--once", "--json").stdout)["left"]
+    assert [row["rank"] for row in left["elsewhere"]] == [2, 3]
+
+
+def test_ranks_of_another_machine_that_fell_silent_are_told(tmp_path: Path) -> None:
+    """Nothing here tells whether their processes are there; rank 2 was heard of a second ago."""
+    for rank, last in enumerate((10, 10, 99)):
+        write(tmp_path, rank, now(rank, 3), group([0, 1, 2]), call(0, 0), wait(0, 0, last * 10**9))
+    found = watched(tmp_path, "--once")
+    silent, rest = re.sub(r"for [0-9.]+ s", "for long", found.stdout).splitlines()
+    assert silent == (
+        "silent: ranks [0, 1]: nothing was heard for long, outside of any collective; their processes ran on another"
+        " machine or before this one began anew: look there whether they are gone"
+    )
+    assert (rest, found.returncode) == ("nothing hangs", 0)
 
 
 def test_all_have_come_and_differ(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hocket.base.errors import TraceError
 from hocket.base.rank_names import name_ranks
 from hocket.chakra.agreement import SAME_SIZE
-from hocket.chakra.importers.told import ASSUMED_WORLD
+from hocket.chakra.job_metadata import ASSUMED_WORLD
 from hocket.chakra.renaming import group_names, rename_groups
 from hocket.chakra.subset import subset
 from hocket.chakra.trace import NodeType, Trace, members_of

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from hocket.base.errors import TraceError
 from hocket.chakra.groups import read_groups
-from hocket.chakra.importers.told import ASSUMED_WORLD
-from hocket.chakra.job_metadata import described_groups
+from hocket.chakra.job_metadata import ASSUMED_WORLD, described_groups
 from hocket.chakra.merging import trace_paths
 from hocket.chakra.reading import find_groups, read_trace
 from hocket.chakra.trace import Trace

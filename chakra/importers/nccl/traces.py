@@ -19,6 +19,7 @@ from hocket.chakra.importers.nccl.devices import ranks_of
 from hocket.chakra.importers.nccl.members import Members, members_of, world_ranks
 from hocket.chakra.importers.nccl.profile import POINT_TO_POINT, NcclProfile, read_profile
 from hocket.chakra.importers.rank import IssuedCall, Notes, RankTrace
+from hocket.chakra.losses import Loss, Lost
 
 __all__ = ["read_nccl_profiles"]
 
@@ -73,10 +74,14 @@ def _note_losses(profiles: Sequence[NcclProfile], ranks: Sequence[int], notes: N
         of_process[profile.path].append(rank)
     for path, profile in {profile.path: profile for profile in profiles}.items():
         name = f"rank{'s' * (len(of_process[path]) > 1)} {', '.join(map(str, sorted(of_process[path])))}"
+        rank = of_process[path][0]
         if lost := sum(profile.dropped.values()):
-            notes[f"{name}: events that got no record; HOCKET_NCCL_RECORDS sets how many have room"] += lost
+            loss = Loss(Lost.NODE, "event", "no record had room for it")
+            note = f"{name}: events that got no record; HOCKET_NCCL_RECORDS sets how many have room"
+            notes.lose(rank, loss, note, lost)
         if profile.error:
-            notes[f"{name}: its file ends early, for the disk was full"] += 1
+            loss = Loss(Lost.NODE, "file", "its end: the disk was full")
+            notes.lose(rank, loss, f"{name}: its file ends early, for the disk was full")
 
 
 def _calls(
@@ -94,14 +99,15 @@ def _calls(
         group = f"{communicator.id:#x}"
         kind = _kind(function, bool(record["kind"] == POINT_TO_POINT))
         if not kind:
-            notes[f"NCCL's {function}, which is no collective of a trace: left out"] += 1
+            loss = Loss(Lost.NODE, function, "no collective of a trace")
+            notes.lose(rank, loss, f"NCCL's {function}, which is no collective of a trace: left out")
             continue
         ranks = groups.get(group)
         if ranks is None:
             known = [member for member in members[communicator.id] if member is not None]
-            notes[
-                f"communicator {group} of {communicator.ranks} ranks, of which only {known[:8]} are known: left out"
-            ] += 1
+            of_ranks = f"communicator {group} of {communicator.ranks} ranks, of which only {known[:8]} are known"
+            loss = Loss.of_call(kind, "its communicator's ranks, of which too few have files")
+            notes.lose(rank, loss, f"{of_ranks}: left out")
             continue
         place = f"{profile.path}: {function} {int(done.number[row])} on communicator {group}"
         is_message = kind in ("send", "recv")
@@ -111,7 +117,8 @@ def _calls(
                 raise FormatError(f"{place}: there is no rank {record['peer']} on it: the file was damaged")
             other = ranks[int(record["peer"])]
         if is_message and other == rank:
-            notes["messages of a rank to itself: left out"] += 1
+            loss = Loss(Lost.NODE, kind, "a message of the rank to itself")
+            notes.lose(rank, loss, "messages of a rank to itself: left out")
             continue
         if not done.ended[row]:
             notes[f"rank {rank}: {kind} #{int(done.number[row])} of communicator {group}: never completed"] += 1

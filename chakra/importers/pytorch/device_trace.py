@@ -11,13 +11,15 @@ from itertools import groupby
 
 from hocket.chakra.builder import TraceBuilder
 from hocket.chakra.importers.lanes import add_call
-from hocket.chakra.importers.pytorch.issues import Issue
+from hocket.chakra.importers.pytorch.issues import Issue, complete
 from hocket.chakra.importers.pytorch.kineto import DeviceEvent, Kineto
 from hocket.chakra.importers.pytorch.launches import launch_times, step_numbers
 from hocket.chakra.importers.pytorch.starts import Start, starts_of
 from hocket.chakra.importers.pytorch.streams import awaited, dependencies
+from hocket.chakra.importers.pytorch.untimed import kernels_of_untimed
 from hocket.chakra.importers.pytorch.work import OperatorWork
 from hocket.chakra.importers.rank import IssuedCall, Notes
+from hocket.chakra.losses import Loss, Lost
 from hocket.chakra.profiled import HOST, RUNS_SIDE_BY_SIDE, UNSIZED, unsized
 from hocket.chakra.steps import NO_STEP
 from hocket.chakra.trace import NodeType, Trace
@@ -54,7 +56,8 @@ def device_trace(
     apart = {index for index in of_kernel if events[index].is_communication}
     unawaited = len(apart - awaited([start.after for start in starts], of_kernel))
     if unawaited:
-        notes["collectives that no later kernel is seen to wait for"] += unawaited
+        loss = Loss(Lost.WAIT, "", "no later kernel is seen to wait for the collective")
+        notes.lose(rank, loss, "collectives that no later kernel is seen to wait for", unawaited)
     return builder.build()
 
 
@@ -75,13 +78,14 @@ def _timed(call: IssuedCall, event: DeviceEvent) -> IssuedCall:
     return replace(call, start=event.start, end=event.end, extra={**call.extra, "stream": event.stream})
 
 
-def issues_of_kernels(kineto: Kineto, issues: Sequence[Issue], notes: Notes) -> dict[int, list[Issue]]:
-    """Which operations each of NCCL's kernels does, by the index of its event: the one that launched it, else, as with
-    batches of messages, all that its thread recorded since its last launch."""
+def issues_of_kernels(rank: int, kineto: Kineto, issues: Sequence[Issue], notes: Notes) -> dict[int, list[Issue]]:
+    """Which operations each of NCCL's kernels on the rank does, by the index of its event: the one that launched it,
+    else, as with batches of messages, all that its thread recorded since its last launch, else what the execution trace
+    alone tells, else what the kernel's own attributes say. `notes` counts as lost what has no kernel."""
     recorded: dict[int, list[Issue]] = defaultdict(list)
     by_external = {}
     for issue in issues:
-        if not issue.is_gloo and not issue.is_direct:
+        if not issue.is_gloo and not issue.is_direct and issue.is_timed:
             recorded[issue.event.thread].append(issue)
             by_external[(issue.record or issue.event).external] = issue
     found: dict[int, list[Issue]] = {}
@@ -97,32 +101,51 @@ def issues_of_kernels(kineto: Kineto, issues: Sequence[Issue], notes: Notes) -> 
         found[index] = [own] if own in waiting[:count] and own is not None else waiting[:count]
         del waiting[:count]
         record = events[index].record
-        if not found[index] and record is not None and record.described is not None:
-            found[index] = [Issue(record, record.described, record.group, record)]
+        if len(found[index]) == 1 and record is not None:
+            complete(found[index][0], record)
         if not found[index]:
             unexplained.append(index)
-    _note_unexplained(kineto, unexplained, notes)
-    found |= _direct(events, issues, notes)
-    for waiting in recorded.values():
-        if waiting:
-            notes["operations of NCCL without a kernel: left out"] += len(waiting)
-    left = sum(issue.is_gloo for issue in issues)
-    if left:
-        notes["collectives of gloo beside a device: left out"] += left
+    found |= kernels_of_untimed([(index, events[index]) for index in unexplained], issues)
+    _note_unexplained(rank, kineto, [index for index in unexplained if not found[index]], notes)
+    found |= _direct(rank, events, issues, notes)
+    _note_left(rank, issues, {issue for own in found.values() for issue in own}, notes)
     return {index: own for index, own in found.items() if own}
 
 
-def _note_unexplained(kineto: Kineto, kernels: Sequence[int], notes: Notes) -> None:
-    """Counts kernels of NCCL that nothing of the host explains, and how long they took."""
+def _note_left(rank: int, issues: Sequence[Issue], done: Collection[Issue], notes: Notes) -> None:
+    """Counts as lost the operations that no kernel does, but for those of one rank, which need none, and what a thread
+    issued last, of which the kernels ran when the profile had ended."""
+    last = {issue.event.thread: issue.event.start for issue in issues if issue in done and issue.is_timed}
+    for issue in issues:
+        kind = issue.described.kind
+        if issue in done or issue.is_direct:
+            continue
+        if issue.is_gloo:
+            loss = Loss.of_call(kind, "gloo's, beside a device")
+            notes.lose(rank, loss, "collectives of gloo beside a device: left out")
+        elif issue.described.members == 1:
+            loss = Loss(Lost.NODE, kind, "of a group of one rank, which moves nothing")
+            notes.lose(rank, loss, "operations of NCCL in groups of one rank: left out")
+        elif issue.is_timed and issue.event.start > last.get(issue.event.thread, issue.event.start):
+            loss = Loss(Lost.NODE, kind, "its kernel ran after the end of the profile")
+            notes.lose(rank, loss, "operations of NCCL whose kernel ran after the end of the profile: left out")
+        else:
+            loss = Loss.of_call(kind, "its kernel, which is not in the profile")
+            notes.lose(rank, loss, "operations of NCCL without a kernel: left out")
+
+
+def _note_unexplained(rank: int, kineto: Kineto, kernels: Sequence[int], notes: Notes) -> None:
+    """Counts kernels of NCCL that nothing explains, and how long they took."""
     launched = {True: "launched during the recording, that no record explains", False: "launched before the recording"}
     for is_known, when in launched.items():
         own = [kineto.device[at] for at in kernels if (kineto.device[at].correlation in kineto.launches) == is_known]
         took = sum(event.end - event.start for event in own) / 1e6
         if own:
-            notes[f"kernels of NCCL {when}: {UNSIZED} at its recorded time, {took:.3f} ms in all"] += len(own)
+            note = f"kernels of NCCL {when}: {UNSIZED} at its recorded time, {took:.3f} ms in all"
+            notes.lose(rank, Loss(Lost.KERNEL, "NCCL", f"{when}: {UNSIZED}"), note, len(own))
 
 
-def _direct(events: Sequence[DeviceEvent], issues: Sequence[Issue], notes: Notes) -> dict[int, list[Issue]]:
+def _direct(rank: int, events: Sequence[DeviceEvent], issues: Sequence[Issue], notes: Notes) -> dict[int, list[Issue]]:
     """The operations that communicate by a kernel of their own: the longest that each launched."""
     longest: dict[int, int] = {}
     for index, event in enumerate(events):
@@ -135,7 +158,8 @@ def _direct(events: Sequence[DeviceEvent], issues: Sequence[Issue], notes: Notes
         if issue.is_direct and issue.event.external in longest:
             found[longest[issue.event.external]] = [issue]
         elif issue.is_direct:
-            notes[f"{issue.event.name} without a kernel: left out"] += 1
+            loss = Loss.of_call(issue.described.kind, "its kernel, which is not in the profile")
+            notes.lose(rank, loss, f"{issue.event.name} without a kernel: left out")
     return found
 
 

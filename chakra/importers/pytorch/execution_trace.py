@@ -1,11 +1,12 @@
-"""ExecutionTraceObserver's JSON, schemas 1.0.2-chakra.0.0.4 to 1.1.1-chakra.1.0.0: operations with arguments, no times.
+"""ExecutionTraceObserver's JSON, schemas 1.0.1 to 1.1.1-chakra.1.0.0: operations with arguments, no times.
 
 Its parents (ctrl_deps) are not used: of gloo's asynchronous operations they are wrong.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,25 +19,29 @@ from hocket.chakra.importers.dtypes import common_dtype, dtype_name, element_byt
 from hocket.chakra.importers.files import MALFORMED, head_of
 from hocket.chakra.importers.json_array import JsonArray
 from hocket.chakra.importers.pytorch.c10d import Described, Tensors, describe, describe_span
-from hocket.chakra.importers.pytorch.host import HostEvent, ProcessGroup, What
+from hocket.chakra.importers.pytorch.host import MONITORED_BARRIER, HostEvent, ProcessGroup, What
 
 __all__ = [
     "ExecutionTrace",
     "HostNode",
     "HostRest",
+    "backends_in",
     "check_schema",
     "groups_in",
     "host_events",
     "is_execution_trace",
+    "named_groups",
     "read_execution_trace",
     "span_event",
 ]
 
 _Id = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-_SCHEMA = re.compile(r"1\.(0\.[23]|1\.[01])-chakra\.(0\.0\.4|1\.0\.0)")
+_SCHEMA = re.compile(r"1\.0\.1|1\.(0\.[23]|1\.[01])-chakra\.(0\.0\.4|1\.0\.0)")
+_FLAT = "1.0.1"  # PyTorch 2.0 and 2.1: what later are inputs, outputs and attributes are members of the node
 # Of one tensor, or of the tensors of a list: GenericList[Tensor(float),Tensor(float)].
 _TENSOR_TYPE = re.compile(r"Tensor\(([^()]*)\)")
 _MOST = 2**60
+_BACKEND = "backend "  # before its number, where a record names that in place of the group
 
 
 class _Values(msgspec.Struct):
@@ -59,6 +64,25 @@ class HostNode(msgspec.Struct):
     attrs: list[_Attribute] = []
 
 
+class _FlatNode(msgspec.Struct):
+    """A node of schema 1.0.1."""
+
+    id: _Id
+    name: str
+    inputs: msgspec.Raw
+    outputs: msgspec.Raw
+    input_types: list[str] = []
+    output_types: list[str] = []
+    rf_id: Any = 0
+    tid: Any = 0
+
+    def nested(self) -> HostNode:
+        """The node as later schemas have it."""
+        told = [_Attribute("rf_id", self.rf_id), _Attribute("tid", self.tid)]
+        inputs, outputs = _Values(self.inputs, self.input_types), _Values(self.outputs, self.output_types)
+        return HostNode(self.id, self.name, inputs, outputs, told)
+
+
 class HostRest(msgspec.Struct):
     """What is around the nodes."""
 
@@ -69,6 +93,7 @@ class HostRest(msgspec.Struct):
 class _Group(msgspec.Struct):
     pg_name: str
     pg_desc: str = ""
+    backend_id: int = -1
     ranks: list[Annotated[int, msgspec.Meta(ge=0, le=2**24)]] = []
     group_size: Annotated[int, msgspec.Meta(ge=0, le=2**24)] = 0
 
@@ -85,21 +110,30 @@ class ExecutionTrace:
 
 def read_execution_trace(path: Path) -> ExecutionTrace:
     """Reads a file, plain or gzip. Raises FormatError, naming it, for other content and unknown schemas."""
-    if told := re.match(rb'\s*\{\s*"schema"\s*:\s*"([^"]{1,60})"', head_of(path)):
-        check_schema(path, told[1].decode(errors="replace"))
-    array: JsonArray[HostNode, HostRest] = JsonArray(path, "nodes", HostNode, HostRest)
+    told = re.match(rb'\s*\{\s*"schema"\s*:\s*"([^"]{1,60})"', head_of(path))
+    schema = told[1].decode(errors="replace") if told else ""
+    if told:
+        check_schema(path, schema)
+    item: type[HostNode | _FlatNode] = _FlatNode if schema == _FLAT else HostNode
+    array: JsonArray[HostNode | _FlatNode, HostRest] = JsonArray(path, "nodes", item, HostRest)
     events: list[HostEvent] = []
     groups: dict[str, ProcessGroup] = {}
+    backends: dict[str, str] = {}
+    received: list[int] = []
     for nodes in array.blocks():
-        for node in nodes:
+        for each in nodes:
+            node = each.nested() if isinstance(each, _FlatNode) else each
             try:
                 groups |= {group.name: group for group in groups_in(node)}
+                backends |= backends_in(node)
                 events += host_events(node)
+                received += [_event(What.SPAN, node).function] if node.name == "gloo:recv" else []
             except MALFORMED as error:
                 raise FormatError(f"{path}: node {node.id} '{node.name}': {error}") from error
     rest = array.rest
     check_schema(path, rest.schema)
     events.sort(key=lambda event: event.order)
+    events = _with_members(named_groups(events, backends), sorted(received))
     return ExecutionTrace(rest.pid, tuple(events), tuple(groups.values()), array.is_cut)
 
 
@@ -111,18 +145,48 @@ def is_execution_trace(head: bytes) -> bool:
 def check_schema(path: Path, schema: str) -> None:
     """Raises FormatError, naming the file, for a schema that cannot be read."""
     if not _SCHEMA.fullmatch(schema):
-        raise FormatError(
-            f"{path}: schema '{schema}'; execution traces 1.0.2-chakra.0.0.4 to 1.1.1-chakra.1.0.0 can be read"
-        )
+        raise FormatError(f"{path}: schema '{schema}'; execution traces 1.0.1 to 1.1.1-chakra.1.0.0 can be read")
 
 
 def groups_in(node: HostNode) -> Iterator[ProcessGroup]:
     """The process groups that a node tells of."""
-    if node.name != "## process_group:init ##":
-        return
-    values = msgspec.json.decode(node.inputs.values, type=list[str])
-    for group in msgspec.json.decode(values[0], type=list[_Group]) if values else []:
+    for group in _groups(node):
         yield ProcessGroup(group.pg_name, group.pg_desc, group.group_size, tuple(group.ranks))
+
+
+def backends_in(node: HostNode) -> dict[str, str]:
+    """The names of the groups that a node tells of, by what records of schema 1.0.2 call their backends."""
+    return {f"{_BACKEND}{group.backend_id}": group.pg_name for group in _groups(node) if group.backend_id >= 0}
+
+
+def named_groups(events: Sequence[HostEvent], backends: Mapping[str, str]) -> list[HostEvent]:
+    """The events with the names of groups in place of backends; none where the backend is of no group listed."""
+    return [
+        replace(event, group=backends.get(event.group or "")) if (event.group or "").startswith(_BACKEND) else event
+        for event in events
+    ]
+
+
+def _with_members(events: Sequence[HostEvent], received: Sequence[int]) -> list[HostEvent]:
+    """The events with the number of ranks of monitored barriers, whose first rank receives a message of each other:
+    those of gloo's, by their record function ids, that are `received` before the next call."""
+    functions = sorted(event.function for event in events if event.function)
+    found = list(events)
+    for at, event in enumerate(events):
+        if event.name == MONITORED_BARRIER and event.described is not None and event.function:
+            following = bisect_right(functions, event.function)
+            end = functions[following] if following < len(functions) else _MOST
+            messages = bisect_left(received, end) - bisect_left(received, event.function)
+            if messages > 1:
+                found[at] = replace(event, described=replace(event.described, members=messages + 1))
+    return found
+
+
+def _groups(node: HostNode) -> list[_Group]:
+    if node.name != "## process_group:init ##":
+        return []
+    values = msgspec.json.decode(node.inputs.values, type=list[str])
+    return msgspec.json.decode(values[0], type=list[_Group]) if values else []
 
 
 def host_events(node: HostNode) -> Iterator[HostEvent]:
@@ -189,6 +253,8 @@ def _recorded(node: HostNode) -> Iterator[HostEvent]:
         members=arguments.integer(at + 5) or 0,
     )
     named = group[0] if isinstance(group, list) and group and isinstance(group[0], str) else None
+    if type(group) is int and group:
+        named = f"{_BACKEND}{group}"
     yield _event(What.RECORD, node, described=described, group=named, sequence=sequence)
 
 

@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from hocket.chakra.importers.pytorch.host import ProcessGroup
+from hocket.chakra.importers.pytorch.host import MONITORED_BARRIER, ProcessGroup
 from hocket.chakra.importers.pytorch.issues import Issue
+from hocket.chakra.importers.pytorch.workers import groups_of_workers
 
-__all__ = ["RankIssues", "find_groups"]
+__all__ = ["RankIssues", "find_groups", "share_sizes"]
 
 # Kinds whose size may differ by rank.
 _UNEVEN = ("all_to_all", "all_gather")
@@ -16,11 +17,12 @@ _Signature = tuple[str, int, int]
 
 @dataclass
 class RankIssues:
-    """What a rank issued, and the world ranks of each of its groups; `possible` are the names of the groups that an
-    issue may be in."""
+    """What a rank issued, and the world ranks of each of its groups; `threads` are the system's numbers of
+    its threads, `possible` the names of the groups that an issue may be in."""
 
     issues: Sequence[Issue]
     groups: dict[str, tuple[int, ...]]
+    threads: Mapping[int, int] = field(default_factory=dict)
     possible: dict[Issue, set[str]] = field(default_factory=dict)
 
     def members(self, issue: Issue) -> tuple[int, ...] | None:
@@ -32,10 +34,11 @@ class RankIssues:
 def find_groups(ranks: Mapping[int, RankIssues]) -> None:
     """Names the group of each issue for which but one remains possible.
 
-    A group must have as many ranks as the sizes of tensors show, and a root's or peer's number; a worker thread of gloo
-    serves one group; what is the k-th of its kind and size on one member is so on the others; a message needs its other
-    end. Where the group does not matter, since all that are possible have the same ranks or, of a message, name one
-    peer, it is the first of them.
+    A group must have as many ranks as the sizes of tensors show, and a root's or peer's number; a worker thread of
+    gloo serves one group, and was started with the group's other one, in the order in which groups were made; what is
+    the k-th of its kind and size on one member is so on the others; a message needs its other end. Where the group
+    does not matter, since all that are possible have the same ranks or, of a message, name one peer, it is the first
+    of them.
     """
     for rank in ranks.values():
         _by_own_evidence(rank)
@@ -49,22 +52,52 @@ def find_groups(ranks: Mapping[int, RankIssues]) -> None:
                 issue.group = next(name for name in rank.groups if name in names)
 
 
+def share_sizes(ranks: Mapping[int, RankIssues]) -> int:
+    """Gives collectives without a size that of the same one on another member of their group, the k-th of its kind
+    where both have as many; how many there were."""
+    of_group: dict[tuple[str, tuple[int, ...]], dict[int, list[Issue]]] = defaultdict(lambda: defaultdict(list))
+    for number, rank in ranks.items():
+        for issue in rank.issues:
+            members = rank.groups.get(issue.group or "")
+            if members is not None and not _is_message(issue) and issue.described.kind not in _UNEVEN:
+                of_group[issue.described.kind, members][number].append(issue)
+    shared = 0
+    for own in of_group.values():
+        alike = list(own.values())
+        for same in zip(*alike, strict=True) if len({*map(len, alike)}) == 1 else ():
+            sizes = {issue.described.num_bytes for issue in same} - {-1}
+            for issue in same if len(sizes) == 1 else ():
+                if issue.described.num_bytes < 0:
+                    known = next(other.described for other in same if other.described.num_bytes >= 0)
+                    issue.described = replace(
+                        issue.described, num_bytes=known.num_bytes, per_member=known.per_member, dtype=known.dtype
+                    )
+                    shared += 1
+    return shared
+
+
 def _by_own_evidence(rank: RankIssues) -> None:
     groups = [ProcessGroup(name, "", len(members), members) for name, members in rank.groups.items()]
     issuing = {issue.event.thread for issue in rank.issues}
     of_worker: dict[int, set[str]] = {}
     for issue in rank.issues:
         described = issue.described
-        fitting = {
-            group.name for group in groups if described.members in (0, group.size) and group.size >= described.least
-        }
+        members = described.members or _members_by_spans(issue)
+        fitting = {group.name for group in groups if members in (0, group.size) and group.size >= described.least}
         possible = rank.possible[issue] = fitting if issue.group is None else {issue.group}
         for span in issue.spans:
             if span.thread not in issuing:
                 of_worker[span.thread] = of_worker.get(span.thread, possible) & possible
+    of_worker = groups_of_workers(of_worker, rank.threads, list(rank.groups))
     for issue in rank.issues:
         for span in issue.spans:
             rank.possible[issue] &= of_worker.get(span.thread, rank.possible[issue])
+
+
+def _members_by_spans(issue: Issue) -> int:
+    """How many ranks the messages of a monitored barrier show: its first rank receives one of each other."""
+    received = sum(span.name == "gloo:recv" for span in issue.spans)
+    return received + 1 if issue.event.name == MONITORED_BARRIER and received > 1 else 0
 
 
 def _is_message(issue: Issue) -> bool:

@@ -5,7 +5,11 @@ from enum import Enum
 
 from hocket.chakra.importers.pytorch.c10d import Described
 
-__all__ = ["HostEvent", "ProcessGroup", "What"]
+__all__ = ["MONITORED_BARRIER", "HostEvent", "ProcessGroup", "What"]
+
+
+#: The one barrier of gloo's that shows its ranks: by the messages that its first one receives.
+MONITORED_BARRIER = "c10d::monitored_barrier_"
 
 
 class What(Enum):

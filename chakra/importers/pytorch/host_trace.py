@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hocket.chakra.importers.lanes import LaneStep, Operator, build_lanes
-from hocket.chakra.importers.pytorch.calls import calls_of
+from hocket.chakra.importers.pytorch.calls import PROFILES, Untold, calls_of
 from hocket.chakra.importers.pytorch.host import HostEvent
 from hocket.chakra.importers.pytorch.issues import Issue
 from hocket.chakra.importers.pytorch.kineto import HostOperator, Kineto
@@ -27,6 +27,7 @@ def host_trace(
     issues: Sequence[Issue],
     groups: Mapping[str, tuple[int, ...]],
     notes: Notes,
+    untold: Untold = PROFILES,
 ) -> Trace:
     """The trace of a rank whose profile has no device."""
     threads = {issue.event.thread for issue in issues} or _busiest(kineto.operations)
@@ -40,7 +41,7 @@ def host_trace(
         operations.sort(key=lambda operation: (operation.start, -operation.end))
         outermost[thread] = list(roots(operations))
         items += operators(operations)
-    items += calls_of(issues, groups, waits_of(events, issues, outermost, notes), notes)
+    items += calls_of(rank, issues, groups, waits_of(rank, events, issues, outermost, notes), notes, untold)
     return build_lanes(rank, items, HOST, {"generator": "PyTorch profiler"})
 
 

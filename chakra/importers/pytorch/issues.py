@@ -7,20 +7,18 @@ from dataclasses import dataclass, field, replace
 from hocket.base.collectives import kind_called
 from hocket.chakra.importers.dtypes import common_dtype
 from hocket.chakra.importers.pytorch.c10d import Described
-from hocket.chakra.importers.pytorch.execution_trace import ExecutionTrace
 from hocket.chakra.importers.pytorch.host import HostEvent, What
-from hocket.chakra.importers.pytorch.kineto import Kineto
-from hocket.chakra.importers.rank import Notes
 
-__all__ = ["Issue", "issues_of", "joined"]
+__all__ = ["Issue", "complete", "issues_of"]
 
 _SEARCHED = 64
 
 
 @dataclass(eq=False)
 class Issue:
-    """An operation from its issue on: `event` is the c10d call, or NCCL's record where that is all there is. `group`
-    is a name, None while unknown; `spans` are the backend's; a functional one is waited for by wait_tensor."""
+    """An operation from its issue on: `event` is the c10d call, or NCCL's record where that is all there is.
+    `group` is a name, None while unknown; `spans` are the backend's; a functional one is waited for by wait_tensor.
+    Where it is not `is_timed`, the execution trace alone tells of it, and its times are places there."""
 
     event: HostEvent
     described: Described
@@ -28,6 +26,7 @@ class Issue:
     record: HostEvent | None = None
     spans: list[HostEvent] = field(default_factory=list)
     is_functional: bool = False
+    is_timed: bool = True
 
     @property
     def is_direct(self) -> bool:
@@ -42,25 +41,6 @@ class Issue:
     def end(self) -> int:
         """When it is complete, as far as the host's events tell."""
         return max([self.event.end, *(span.end for span in self.spans)])
-
-
-def joined(trace: ExecutionTrace | None, kineto: Kineto | None, notes: Notes) -> list[HostEvent]:
-    """The host's events in order: with Kineto's times and, by record function id, the execution trace's arguments."""
-    if kineto is None:
-        return list(trace.events) if trace else []
-    told = {event.function: event for event in trace.events if event.function} if trace else {}
-    events = []
-    for event in kineto.events:
-        other = told.pop(event.function, None)
-        if other is not None and other.what is event.what:
-            event = replace(
-                event, described=other.described, group=other.group, sequence=other.sequence, tensors=other.tensors
-            )
-        events.append(event)
-    lost = [event for event in told.values() if event.what in (What.CALL, What.RECORD)]
-    if trace and lost:
-        notes["calls of the execution trace that Kineto's profile lacks: left out"] += len(lost)
-    return events
 
 
 def issues_of(events: Iterable[HostEvent]) -> list[Issue]:
@@ -87,7 +67,7 @@ def issues_of(events: Iterable[HostEvent]) -> list[Issue]:
                 issues.append(Issue(event, event.described, event.group, event))
             else:
                 _record(issued, event, event.described)
-    alone = _attach(spans, issues)
+    alone = _attach_by_number(_attach(spans, issues), issues)
     if alone:
         issues = sorted([*issues, *_of_spans(alone)], key=lambda issue: issue.event.order)
     for issue in issues:
@@ -100,6 +80,19 @@ def issues_of(events: Iterable[HostEvent]) -> list[Issue]:
                 dtype=issue.described.dtype or common_dtype(described.dtype for described in told),
             )
     return issues
+
+
+def complete(issue: Issue, record: HostEvent) -> None:
+    """Adds what a kernel says of the operation that it does, where the host told no record, group or size."""
+    described = record.described
+    if described is None or described.kind != issue.described.kind:
+        return
+    if issue.record is None or issue.group is None or issue.described.num_bytes < 0:
+        event = issue.record
+        _record(issue, record, described)
+        issue.record = event or record
+    if issue.described.peer < 0 <= described.peer:
+        issue.described = replace(issue.described, peer=described.peer)
 
 
 def _record(issue: Issue, event: HostEvent, recorded: Described) -> None:
@@ -130,6 +123,30 @@ def _attach(spans: Sequence[HostEvent], issues: Sequence[Issue]) -> list[HostEve
         else:
             alone.append(span)
     return alone
+
+
+def _attach_by_number(spans: Sequence[HostEvent], issues: Sequence[Issue]) -> list[HostEvent]:
+    """Gives gloo's spans that begin later than the call of theirs returned, on a worker thread, to the call that was
+    numbered last before them, where it is of their kind; returns the others. PyTorch numbers record functions as they
+    are made, and gloo makes that of a span within the call."""
+    numbered = sorted((issue for issue in issues if issue.event.function), key=lambda issue: issue.event.function)
+    numbers = [issue.event.function for issue in numbered]
+    alone = []
+    for span in spans:
+        at = bisect_right(numbers, span.function) - 1
+        kind = span.described.kind if span.described else ""
+        if at >= 0 and span.name.startswith("gloo:") and kind in _kinds_of_spans(numbered[at].described.kind):
+            numbered[at].spans.append(span)
+        else:
+            alone.append(span)
+    return alone
+
+
+def _kinds_of_spans(kind: str) -> tuple[str, ...]:
+    """The kinds of operations that gloo makes one of."""
+    return {"reduce_scatter": ("reduce_scatter", "all_reduce"), "barrier": ("barrier", "send", "recv")}.get(
+        kind, (kind,)
+    )
 
 
 def _of_spans(spans: Iterable[HostEvent]) -> Iterator[Issue]:

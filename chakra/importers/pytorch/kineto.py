@@ -48,6 +48,8 @@ class _Args(msgspec.Struct):
     rank_start: _Id = msgspec.field(name="Global rank start", default=-1)
     rank_stride: _Id = msgspec.field(name="Global rank stride", default=-1)
     sequence: _Id | None = msgspec.field(name="Seq", default=None)
+    source: _Id = msgspec.field(name="Src Rank", default=-1)
+    destination: _Id = msgspec.field(name="Dst Rank", default=-1)
     sync: str = msgspec.field(name="cuda_sync_kind", default="")
     waited_stream: _Id = msgspec.field(name="wait_on_stream", default=-1)
     waited_record: _Id = msgspec.field(name="wait_on_cuda_event_record_corr_id", default=-1)
@@ -141,14 +143,15 @@ class DeviceEvent:
 
 @dataclass
 class Kineto:
-    """One rank's timeline. `listed` are the process groups that the profile lists, `groups` also those that operations
-    tell. `launches` is the time and thread of each call of CUDA by correlation, `launched` the
-    correlations of those that launched kernels; `stream_waits` the
-    correlations of calls that made a stream wait for an event; `waited`, where the profile has synchronization events,
-    the waiting and the awaited stream of such a call and the correlation of the event's record. `events` and `device`
-    are in order of start. Times count from `base`. `num_odd` attributes were of another type than they should be,
-    `num_negative` events ended before they began, and `unread` are how many events of other categories there are, and
-    how many us they last."""
+    """One rank's timeline. `listed` are the process groups that the profile lists, `groups` also those that
+    operations tell. `launches` is the time and thread of each call of CUDA by correlation, `launched` the
+    correlations of those that launched kernels; `stream_waits` the correlations of calls that made a stream wait
+    for an event; `waited`, where the profile has synchronization events, the waiting and the awaited stream of such
+    a call and the correlation of the event's record. `events` and `device` are in order of start. Times count from
+    `base`. `functions` are the least and the largest record function id, None where there are none, `threads` the
+    system's numbers of threads. `num_odd` attributes were of another type than they should be, `num_negative`
+    events ended before they began, and `unread` are how many events of other categories there are, and how many us
+    they last."""
 
     rank: int | None = None
     world: int | None = None
@@ -167,6 +170,8 @@ class Kineto:
     base: int = 0
     is_cut: bool = False
     gpu: str = ""
+    functions: tuple[int, int] | None = None
+    threads: dict[int, int] = field(default_factory=dict)
     num_odd: int = 0
     num_negative: int = 0
     unread: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -222,6 +227,7 @@ def read_kineto(path: Path) -> Kineto:
     )
     kineto.groups = list({group.name: group for group in [*reader.groups.values(), *kineto.listed]}.values())
     kineto.base, kineto.gpu = rest.base, _gpu(rest.devices)
+    kineto.threads = reader.system_threads()
     kineto.events.sort(key=lambda event: (event.start, -event.end))
     kineto.device.sort(key=lambda event: (event.start, event.end, event.correlation))
     _check_clock(path, kineto.device, "on the device")
@@ -260,6 +266,10 @@ class _Reader:
         self._threads: dict[int | str, int] = {}
         self._names: dict[str, str] = {}
         self.groups: dict[str, ProcessGroup] = {}
+
+    def system_threads(self) -> dict[int, int]:
+        """The system's numbers of the threads that have one, by the numbers that are given to them here."""
+        return {thread: tid for tid, thread in self._threads.items() if type(tid) is int}
 
     def add(self, event: _Event) -> None:
         event.cat = _OLD_CATEGORIES.get(event.cat, event.cat)
@@ -316,6 +326,9 @@ class _Reader:
         return args
 
     def _host(self, event: _Event, args: _Args, name: str, thread: int, start: int, end: int) -> None:
+        if args.function > 0:
+            low, high = self._kineto.functions or (args.function, args.function)
+            self._kineto.functions = min(low, args.function), max(high, args.function)
         if step := _STEP.fullmatch(name):
             self._kineto.steps.append((start, int(step[1])))
         arguments = KinetoArguments(args.dims, args.types, args.concrete)
@@ -359,6 +372,7 @@ class _Reader:
                 0 if kind == "barrier" else num_bytes,
                 kind == "scatter",
                 dtype_name(args.dtype),
+                peer=_peer(args, kind),
                 in_splits=splits if len(set(splits)) > 1 else (),
                 members=_size(args),
             )
@@ -370,6 +384,13 @@ def _stream(stream: int | str | None, thread: int) -> int:
     if isinstance(stream, str):
         return int(stream) if re.fullmatch(r"\d{1,18}", stream) else thread
     return thread if stream is None else stream
+
+
+def _peer(args: _Args, kind: str) -> int:
+    """The other end of a message, as a rank of the group; PyTorch writes the world's, or in some versions this one."""
+    other = args.destination if kind == "send" else args.source if kind == "recv" else -1
+    ranks = _ranks(args)
+    return ranks.index(other) if other in ranks else other if other < max(_size(args), 0) else -1
 
 
 def _size(args: _Args) -> int:

@@ -5,9 +5,10 @@ from itertools import combinations, pairwise
 from pathlib import Path
 
 from hocket.base.errors import FormatError
+from hocket.chakra.importers.pytorch.execution_trace import ExecutionTrace
 from hocket.chakra.importers.pytorch.kineto import Kineto
 
-__all__ = ["ONE_JOB", "require_one_job"]
+__all__ = ["ONE_JOB", "require_one_job", "require_one_recording"]
 
 ONE_JOB = "give the files of one job and one profile"
 _CLOCKS_DIFFER = 10**9  # ns by which hosts' clocks may
@@ -27,6 +28,17 @@ def require_one_job(timelines: Mapping[int, tuple[Path, Kineto]]) -> None:
             raise _two_jobs(path, f"of a job {said.format(value)}", other, f"of one {said.format(other_value)}")
     _require_same_groups(timelines)
     _require_same_time(timelines)
+
+
+def require_one_recording(host: Path, trace: ExecutionTrace, timeline: Path, kineto: Kineto) -> None:
+    """Raises FormatError, naming both files of a rank, where both give their host's calls record function ids and no
+    call of the one has id and name of one of the other: ids count from the start of a process, so that two recordings
+    of a job share them by chance, but not what they stand for. A file that was cut off may lack what it shared."""
+    told = {(event.function, event.name) for event in trace.events if event.function}
+    timed = {(event.function, event.name) for event in kineto.events if event.function}
+    is_cut = trace.is_cut or kineto.is_cut
+    if told and timed and not told & timed and not is_cut:
+        raise _two_jobs(host, "an execution trace", timeline, "the profile of another recording: they share no call")
 
 
 _FACTS: Mapping[str, Callable[[Kineto], object]] = {

@@ -8,21 +8,26 @@ from pathlib import Path
 import numpy as np
 
 from hocket.base.errors import FormatError
+from hocket.chakra.importers.file_rank import number_in, rank_of
 from hocket.chakra.importers.files import head_of
+from hocket.chakra.importers.pytorch.calls import PROFILES, Untold
 from hocket.chakra.importers.pytorch.execution_trace import is_execution_trace, read_execution_trace
-from hocket.chakra.importers.pytorch.issues import joined
+from hocket.chakra.importers.pytorch.joining import joined
 from hocket.chakra.importers.pytorch.kineto import Kineto, read_kineto
 from hocket.chakra.importers.pytorch.losses import ANEW, note_losses
-from hocket.chakra.importers.pytorch.one_job import ONE_JOB, require_one_job
+from hocket.chakra.importers.pytorch.one_job import ONE_JOB, require_one_job, require_one_recording
 from hocket.chakra.importers.pytorch.profile import RankProfile, traces_of
+from hocket.chakra.importers.pytorch.world import world_of
 from hocket.chakra.importers.rank import Notes, RankTrace
-from hocket.chakra.importers.told import ASSUMED_WORLD, NOTHING_TOLD, Told
+from hocket.chakra.importers.told import NOTHING_TOLD, Told
+from hocket.chakra.losses import Loss, Lost
 
-__all__ = ["is_kineto", "is_pytorch", "kinetos_of", "rank_of", "read_pytorch"]
+__all__ = ["is_kineto", "is_pytorch", "kinetos_of", "read_pytorch"]
 
-_RANK = re.compile(r"rank[-_.]?(\d{1,9})")
-_NUMBER = re.compile(r"(\d{1,9})\D*$")
-_LAST = re.compile(r"[-_.](\d{1,5})$")
+_EXECUTION_TRACE = Untold(
+    "an execution trace without Kineto's profile does not tell",
+    "import Kineto's profile with it, or let hocket collect record it",
+)
 
 
 def is_pytorch(head: bytes) -> bool:
@@ -54,7 +59,7 @@ def read_pytorch(paths: Sequence[Path], notes: Notes, told: Told = NOTHING_TOLD)
     """The ranks of a job: of each an execution trace, Kineto's profile, or both.
 
     The rank is in Kineto's distributedInfo, else in the file's name (rank3, else its last number), unless it is told.
-    Raises FormatError, naming the file, for what is neither, and where files are of jobs of different sizes.
+    Raises FormatError, naming the file, for what is neither, and where files are of two jobs or nothing is in any.
     """
     timelines = [path for path in paths if is_kineto(head_of(path))]
     kinetos = {rank: (path, kineto) for rank, path, kineto in kinetos_of(timelines)}
@@ -67,25 +72,36 @@ def read_pytorch(paths: Sequence[Path], notes: Notes, told: Told = NOTHING_TOLD)
                 raise FormatError(f"{path}: of rank {rank}, as {traces[rank]} is; {ONE_JOB}")
             traces[rank] = path
     ranks = sorted({*kinetos, *traces})
-    profiles = {rank: _profile(traces.get(rank), kinetos.get(rank), notes) for rank in ranks}
+    profiles = {rank: _profile(rank, traces.get(rank), kinetos.get(rank), notes) for rank in ranks}
     if told.rank is not None:
         if len(profiles) > 1:
             raise FormatError(f"{paths[0]}: --rank {told.rank} is one file's rank, and these are of ranks {ranks}")
+        _require_agreement(told.rank, kinetos)
         profiles = dict.fromkeys([told.rank], profiles[ranks[0]])
     elif len(ranks) == 1 and not any(_tells_rank(path, kinetos) for path in paths):
         notes[f"which rank this is: taken to be {ranks[0]}; --rank tells"] += 1
     for path, kineto in kinetos.values():
         if told.world and kineto.world and told.world != kineto.world:
             raise FormatError(f"{path}: of a job of {kineto.world} ranks, --world says {told.world}: drop --world")
-    world = max([max(profiles) + 1, told.world or 0, *(kineto.world or 0 for _, kineto in kinetos.values())])
+    listed = [group for profile in profiles.values() for group in profile.groups]
+    world = world_of(profiles, listed, [told.world, *(kineto.world for _, kineto in kinetos.values())])
+    world.require_for(paths[0], told)
     found = _on_one_clock(traces_of(profiles, world, notes, told), profiles)
-    worlds = [told.world, *(kineto.world for _, kineto in kinetos.values())]
-    if any(worlds) or any(group.size for profile in profiles.values() for group in profile.groups):
-        return found
-    notes[f"how many ranks the job has: taken to be {world}; --world tells"] += 1
-    return [
-        replace(rank, trace=replace(rank.trace, metadata={**rank.trace.metadata, **ASSUMED_WORLD})) for rank in found
-    ]
+    if not notes.lost and not any(len(rank.trace) for rank in found):
+        files = ", ".join(map(str, paths))
+        raise FormatError(f"{files}: nothing to import: no operation, kernel or collective is in there")
+    return found
+
+
+def _require_agreement(rank: int, kinetos: Mapping[int, tuple[Path, Kineto]]) -> None:
+    """Raises FormatError, naming the file, where one says that it is of another rank, or of a job without this one."""
+    for path, kineto in kinetos.values():
+        if kineto.rank not in (None, rank):
+            raise FormatError(f"{path}: of rank {kineto.rank}, --rank says {rank}: drop --rank")
+        if kineto.world and rank >= kineto.world:
+            raise FormatError(
+                f"{path}: of a job of {kineto.world} ranks, --rank says {rank}: the last is {kineto.world - 1}"
+            )
 
 
 def _on_one_clock(ranks: Sequence[RankTrace], profiles: Mapping[int, RankProfile]) -> list[RankTrace]:
@@ -104,36 +120,26 @@ def _on_one_clock(ranks: Sequence[RankTrace], profiles: Mapping[int, RankProfile
 def _tells_rank(path: Path, kinetos: Mapping[int, tuple[Path, Kineto]]) -> bool:
     """Whether a file says its rank, inside or by its name."""
     inside = any(kineto.rank is not None for file, kineto in kinetos.values() if file == path)
-    return inside or _number_in(path, 1) is not None
+    return inside or number_in(path, 1) is not None
 
 
-def rank_of(path: Path, num_files: int) -> int:
-    """The rank in a file's name. Raises FormatError where there is none, but of a single rank's files."""
-    number = _number_in(path, num_files)
-    if number is None and num_files > 2:
-        raise FormatError(f"{path}: nothing tells its rank: name it, as in trace_rank3.json")
-    return number or 0
-
-
-def _number_in(path: Path, num_files: int) -> int | None:
-    """The rank in a file's name; a file alone is likely to have other numbers in it."""
-    stem = path.name.removesuffix(".gz").removesuffix(".json")
-    match = _RANK.search(stem) or (_NUMBER if num_files > 1 else _LAST).search(stem)
-    return int(match[1]) if match else None
-
-
-def _profile(host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Notes) -> RankProfile:
+def _profile(rank: int, host: Path | None, timeline: tuple[Path, Kineto] | None, notes: Notes) -> RankProfile:
     trace = read_execution_trace(host) if host else None
     path, kineto = timeline or (None, None)
     told = {group.name: group for group in (kineto.groups if kineto else ())}
     for group in trace.groups if trace else ():
         told.setdefault(group.name, group)
     if host and trace and trace.is_cut:
-        notes[f"{host} is cut off: what followed its first {len(trace.events)} operations is lost; {ANEW}"] += 1
+        note = f"{host} is cut off: what followed its first {len(trace.events)} operations is lost; {ANEW}"
+        notes.lose(rank, Loss(Lost.NODE, "file", "its end: it was cut off"), note)
     if path and kineto:
-        note_losses(path, kineto, notes)
+        if host and trace:
+            require_one_recording(host, trace, path, kineto)
+        note_losses(rank, path, kineto, notes)
     if kineto is None:
         notes["times, which an execution trace does not have: import Kineto's profile with it"] += 1
     elif trace is None and any(event.name.startswith("gloo:") for event in kineto.events):
         notes["names of gloo's groups: import the execution trace with Kineto's profile"] += 1
-    return RankProfile(tuple(told.values()), joined(trace, kineto, notes), kineto)
+    host_did = joined(rank, trace, kineto, notes)
+    source = PROFILES if kineto is not None else _EXECUTION_TRACE
+    return RankProfile(tuple(told.values()), host_did.events, kineto, host_did.untimed, source)

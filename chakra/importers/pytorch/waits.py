@@ -7,6 +7,7 @@ from hocket.chakra.importers.pytorch.host import HostEvent, What
 from hocket.chakra.importers.pytorch.issues import Issue
 from hocket.chakra.importers.pytorch.kineto import HostOperator
 from hocket.chakra.importers.rank import LaneWait, Notes
+from hocket.chakra.losses import Loss, Lost
 
 __all__ = ["AUTOGRAD", "waits_of"]
 
@@ -14,12 +15,13 @@ AUTOGRAD = "autograd::engine::evaluate_function"
 
 
 def waits_of(
+    rank: int,
     events: Sequence[HostEvent],
     issues: Sequence[Issue],
     outermost: Mapping[int, Sequence[HostOperator]],
     notes: Notes,
 ) -> dict[Issue, LaneWait]:
-    """The wait for each issue that has one. `outermost` are each thread's operations that are in no other.
+    """The wait for each issue of the rank that has one. `outermost` are each thread's operations that are in no other.
 
     Told are those of synchronous calls, of functional collectives and, where there are times, of messages of gloo
     (their span ends where they were waited for). Of others, what autograd issued is taken to be awaited at the end of
@@ -42,7 +44,8 @@ def waits_of(
             if not is_message:
                 notes["waits for asynchronous collectives, inferred from times"] += 1
         else:
-            notes["asynchronous operations that nothing in the profile waits for"] += 1
+            loss = Loss(Lost.WAIT, described.kind, "nothing in the profile waits for it")
+            notes.lose(rank, loss, "asynchronous operations that nothing in the profile waits for")
     return waits
 
 

@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "kernels.hpp"
@@ -16,19 +17,42 @@ namespace {
 
 PyObject* original_wait = nullptr;
 
+/// Where the current stream is before it waits for a Work on a device.
+Mark mark_arrival(PyObject* work) {
+  try {
+    const auto issued = Shared::get().recorder.find_work(py::handle(work).cast<c10d::Work*>());
+    if (issued && DeviceTimes::can_tell(issued->device)) return Shared::get().times.mark(issued->device);
+  } catch (const std::exception&) {  // no Work, of which the original speaks
+  }
+  return nullptr;
+}
+
 /// `Work.wait`: where Python code, torch.distributed's own included, waits.
 // The time is taken around the original: whatever the backend does in there is the wait.
 PyObject* wait(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
   const Py_ssize_t all = count + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
-  std::vector<PyObject*> passed(arguments, arguments + all);
-  passed.insert(passed.begin(), self);
-  const std::int64_t begin = now_ns();
-  PyObject* result = PyObject_Vectorcall(original_wait, passed.data(), count + 1, names);
-  if (result == nullptr) return nullptr;
+  constexpr Py_ssize_t kFew = 4;  // a Work waits with a timeout at most; who passes more is told so by PyTorch
+  PyObject* few[1 + kFew] = {self};
+  std::vector<PyObject*> many;
+  PyObject** passed = few;
+  if (all > kFew) {
+    many.resize(1 + all);
+    passed = many.data();
+    passed[0] = self;
+  }
+  std::copy(arguments, arguments + all, passed + 1);
   Recorder& recorder = Shared::get().recorder;
+  DeviceTimes& times = Shared::get().times;
+  const bool remembers = recorder.remembers_works();
+  Mark arrived = remembers ? mark_arrival(self) : nullptr;
+  const std::int64_t begin = now_ns();
+  PyObject* result = PyObject_Vectorcall(original_wait, passed, count + 1, names);
+  if (result == nullptr) return nullptr;
+  if (!remembers) return result;
   try {
     const auto* work = py::handle(self).cast<c10d::Work*>();
     if (const auto issued = recorder.take_work(work)) {
+      if (arrived != nullptr) times.tell('v', {issued->id}, std::move(arrived), times.mark(issued->device));
       if (issued->any_source == nullptr) {
         recorder.waited(issued->id, begin);
       } else {
@@ -87,7 +111,7 @@ Signature signature_of(const py::handle& python) {
 void install(const py::list& signatures, const std::map<std::string, std::string>& unknown,
              const std::vector<std::string>& waits, const std::vector<std::string>& sends,
              std::vector<std::string> reductions, const py::function& start, const py::function& find_group,
-             const py::object& find_line, const py::object& watch, const py::object& work_type) {
+             const py::object& find_line, bool exact_ends, const py::object& work_type) {
   Shared& shared = Shared::get();
   shared.reductions = std::move(reductions);
   PyObject* const starts = py::object(start).release().ptr();
@@ -111,13 +135,7 @@ void install(const py::list& signatures, const std::map<std::string, std::string
       return py::handle{lines}().cast<std::string>();
     };
   }
-  if (!watch.is_none()) {
-    PyObject* const watches = py::object(watch).release().ptr();
-    shared.watch = [watches](std::int64_t id, const c10::intrusive_ptr<c10d::Work>& work) {
-      const py::gil_scoped_acquire locked;
-      py::handle{watches}(id, work);
-    };
-  }
+  shared.exact_ends = exact_ends;
   using torch::Library;
   // At BackendSelect, above every backend: all collectives pass here once, whichever library runs them, with Python or
   // without (DDP's reducer, autograd).
@@ -143,9 +161,25 @@ void install(const py::list& signatures, const std::map<std::string, std::string
   wrap_wait(work_type);
 }
 
-void open(const std::string& path) {
+/// The replay of a graph that this thread is in: its device, and an event before it.
+std::pair<c10::Device, Mark>& thread_replay() {
+  thread_local std::pair<c10::Device, Mark> replay(c10::kCPU, nullptr);
+  return replay;
+}
+
+/// Takes the numbers of `count` collectives of a group; returns the first of them.
+std::int64_t advance(std::int64_t id, std::int64_t count) {
+  Shared& shared = Shared::get();
+  const std::lock_guard lock(shared.groups_mutex);
+  for (const auto& group : shared.all_groups) {
+    if (group->id == id) return group->next_sequence.fetch_add(count);
+  }
+  throw std::out_of_range("a process group that is not known");
+}
+
+void open(const std::string& path, bool in_segments, std::int64_t max_bytes) {
   try {
-    Shared::get().recorder.open(path);
+    Shared::get().recorder.open(path, in_segments, max_bytes);
   } catch (const std::system_error& error) {
     errno = error.code().value();
     PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
@@ -163,11 +197,42 @@ PYBIND11_MODULE(hocket_hook, module) {
     Shared& shared = Shared::get();
     const std::lock_guard lock(shared.groups_mutex);
     shared.groups.clear();
+    shared.started = false;  // those that come may be another job's
+    ++shared.forgotten;
   });
   module.def("begin_batch", [] { Shared::get().recorder.begin_batch(); });
   module.def("end_batch", [](const py::sequence& works) {
     const py::ssize_t count = py::len(works);
     Shared::get().recorder.end_batch(count == 0 ? nullptr : works[count - 1].cast<c10d::Work*>());
+  });
+  module.def("tell_device_times", [] { Shared::get().times.open(); });
+  module.def(
+      "begin_capture",
+      [](std::int64_t stream) {
+        Shared::get().times.capture(true);
+        return Shared::get().captures.begin(thread_number(), stream);
+      },
+      py::call_guard<py::gil_scoped_release>());
+  module.def("end_capture", [](std::int64_t number) {
+    Shared& shared = Shared::get();
+    const Captured captured = shared.captures.end(number);
+    {
+      const py::gil_scoped_release unlocked;
+      shared.times.capture(shared.captures.any());
+    }
+    return std::make_tuple(captured.shapes, captured.calls, captured.counts);
+  });
+  module.def("end_device_times", [] { Shared::get().times.close(); }, py::call_guard<py::gil_scoped_release>());
+  module.def("advance", &advance);
+  module.def("thread", &thread_number);
+  module.def("begin_replay", [](c10::Device device) {
+    thread_replay().first = device;
+    thread_replay().second = DeviceTimes::can_tell(device) ? Shared::get().times.mark(device) : nullptr;
+  });
+  module.def("end_replay", [](std::int64_t number) {
+    auto& [device, begin] = thread_replay();
+    DeviceTimes& times = Shared::get().times;
+    if (number >= 0 && begin != nullptr) times.tell('g', {number}, std::move(begin), times.mark(device));
   });
   module.def("begin_section", [] { Shared::get().recorder.begin_section(); });
   module.def("end_section", [](bool returned) { Shared::get().recorder.end_section(returned); });
@@ -177,8 +242,13 @@ PYBIND11_MODULE(hocket_hook, module) {
   });
   module.def("write_wait",
              [](std::int64_t operation, std::int64_t begin) { Shared::get().recorder.waited(operation, begin); });
-  // Without Python's lock: threads that hold the recorder's never need Python's, but this one may have to wait for it.
+  // With Python's lock: threads that hold the recorder's never need Python's.
   module.def("write", [](std::string_view line) { Shared::get().recorder.write(line); });
+  module.def("keep", [](std::string_view line) { Shared::get().recorder.keep(line); });
+  module.def("forget", [](std::string_view line) { Shared::get().recorder.forget(line); });
+  module.def("end_step", [](std::int64_t number, std::int64_t t) { Shared::get().recorder.end_step(number, t); });
+  module.def("begin_part",
+             [](const std::string& part, std::int64_t step) { Shared::get().recorder.begin_part(part, step); });
   module.def("close", [] { Shared::get().recorder.close(); });
   module.def("abandon", [] { Shared::get().recorder.abandon(); });
 }

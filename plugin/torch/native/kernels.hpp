@@ -20,7 +20,7 @@
 
 namespace hocket {
 
-/// Hands an operation on, from a kernel at BackendSelect: below.py.
+/// Hands an operation on, from a kernel at BackendSelect: redispatch.py.
 inline void hand_on(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   constexpr c10::DispatchKeySet kBelow(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::BackendSelect);
   constexpr c10::DispatchKey kServing = c10::DispatchKey::CustomRNGKeyId;
@@ -81,8 +81,10 @@ class Kernel final : public c10::OperatorKernel {
     const c10::IValue* arguments = stack->data() + (stack->size() - handle.schema().arguments().size());
     const bool is_async = signature_.is_async < 0 ? signature_.async_default : arguments[signature_.is_async].toBool();
     const Call call = issue(arguments, is_async);
-    const std::int64_t begin = now_ns();
     Recorder& recorder = Shared::get().recorder;
+    DeviceTimes& times = Shared::get().times;
+    Mark ready = call.is_told() ? times.mark(call.device) : nullptr;
+    const std::int64_t begin = now_ns();
     try {
       hand_on(handle, keys, stack);
     } catch (const std::exception& error) {
@@ -92,9 +94,15 @@ class Kernel final : public c10::OperatorKernel {
       }
       throw;
     }
+    if (call.id < 0 && !recorder.remembers_works()) return;  // between windows of steps
     const auto work = signature_.returns_work ? stack->back().toCustomClass<c10d::Work>() : nullptr;
+    if (work == nullptr && call.id >= 0 && !signature_.numbered && recorder.in_batch()) {  // the batch has the Work
+      if (ready != nullptr) times.tell('r', {call.id}, std::move(ready));
+      return Recorder::issued_on(call.device);
+    }
     if (work == nullptr) {  // a synchronous call, which some backends (NCCL) end without a Work
       if (call.id >= 0) recorder.waited(call.id, begin);
+      if (ready != nullptr) times.tell('e', {call.id}, std::move(ready), times.mark(call.device));
       return;
     }
     if (recorder.dropping()) return;
@@ -103,15 +111,12 @@ class Kernel final : public c10::OperatorKernel {
       return;
     }
     recorder.add_to_section(call.id);
-    recorder.remember(work.get(), {call.id, signature_.any_source ? call.group : nullptr});
-    if (!signature_.numbered) return;
-    if (const auto& watch = Shared::get().watch; watch && call.on_device) {
-      watch(call.id, work);
-    } else if (is_async) {  // the end of a synchronous one is the end of its wait
-      await_done(call.id, *work, *call.group);
-    }
-    if (!is_async) return;
-    if (const auto pass = Pass::current()) pass->add(call.id);
+    recorder.remember(work.get(), {call.id, signature_.any_source ? call.group : nullptr, call.device});
+    if (ready != nullptr) tell_ready(call, *work, is_async, std::move(ready));
+    if (!signature_.numbered) return Recorder::issued_on(call.device);
+    if (!is_async) return;  // the end of a synchronous one is the end of its wait
+    await_done(call.id, *work, *call.group);
+    if (const auto pass = Pass::current()) pass->add(call.id, call.device);
   }
 
  private:
@@ -119,8 +124,32 @@ class Kernel final : public c10::OperatorKernel {
   struct Call {
     std::int64_t id = -1;
     Group* group = nullptr;
-    bool on_device = false;
+    c10::Device device = c10::kCPU;
+
+    /// Whether it is on a device whose times are told.
+    bool is_told() const { return id >= 0 && DeviceTimes::can_tell(device); }
   };
+
+  /// Tells when its stream was ready for a call and, where that is wanted, when the call ended: by a stream of ours
+  /// that waits for its future, as a stream of the job's would. The Work is not kept, nor what it keeps alive.
+  static void tell_ready(const Call& call, c10d::Work& work, bool is_async, Mark ready) {
+    Shared& shared = Shared::get();
+    Mark end;
+    if (is_async && shared.exact_ends) {
+      try {
+        const auto future = work.getFuture();
+        if (future != nullptr && future->completed()) {
+          const c10::Stream side = shared.times.side_stream(call.group->id, call.device);
+          const c10::StreamGuard within(side);
+          future->wait();
+          end = shared.times.mark(side);
+        }
+      } catch (const std::exception&) {  // messages of a batch have none
+      }
+    }
+    const char letter = end == nullptr ? 'r' : 'e';
+    shared.times.tell(letter, {call.id}, std::move(ready), std::move(end));
+  }
 
   /// Writes the call down.
   Call issue(const c10::IValue* arguments, bool is_async) {
@@ -137,23 +166,37 @@ class Kernel final : public c10::OperatorKernel {
         for_each_tensor(arguments[signature_.output],
                         [](const at::Tensor& tensor) { addresses.push_back(address(tensor)); });
       }
-      if (!shared.recorder.recording()) {  // the wait is not a recorded one's that wrote there before
+      const bool capturing = shared.captures.any();
+      c10::Device device(c10::kCPU);
+      if (capturing || shared.recorder.recording()) {
+        device = describe(arguments, *group, is_async, shape);
+        if (shared.find_line) {
+          if (const std::string line = shared.find_line(); !line.empty()) append_text(shape, "at", line);
+        }
+      }
+      if ((capturing && is_captured(device, *group, shape)) || !shared.recorder.recording()) {
+        // The wait is not a recorded one's that wrote there before.
         for (const void* address : addresses) shared.recorder.take_address(address);
         return {};
       }
-      const bool on_device = describe(arguments, *group, is_async, shape);
-      if (shared.find_line) {
-        if (const std::string line = shared.find_line(); !line.empty()) append_text(shape, "at", line);
-      }
-      return {shared.recorder.issue(shape, sequence, addresses), group, on_device};
+      return {shared.recorder.issue(shape, sequence, addresses), group, device};
     } catch (const std::exception& error) {  // must not stop the job: it becomes a line in the stream
       shared.recorder.write(error_line(signature_.op, error.what()));
       return {};
     }
   }
 
-  /// Makes `text` the shape of the call; whether its tensors are on a CUDA device.
-  bool describe(const c10::IValue* arguments, const Group& group, bool is_async, std::string& text) const {
+  /// Whether a call is not done, but captured in a graph; it is noted there.
+  bool is_captured(c10::Device device, const Group& group, const std::string& shape) const {
+    if (!DeviceTimes::has_streams(device)) return false;
+    const std::int64_t stream = DeviceTimes::current_stream(device).id();
+    const std::int64_t batch = signature_.numbered ? -1 : Recorder::batch();
+    const auto counted = signature_.numbered ? std::optional(group.id) : std::nullopt;
+    return Shared::get().captures.take(thread_number(), stream, shape, batch, counted);
+  }
+
+  /// Makes `text` the shape of the call; the device of its tensors.
+  c10::Device describe(const c10::IValue* arguments, const Group& group, bool is_async, std::string& text) const {
     std::int64_t input_bytes = 0, output_bytes = 0;
     const THPDtype* dtype = nullptr;
     c10::Device device(c10::kCPU);
@@ -180,12 +223,12 @@ class Kernel final : public c10::OperatorKernel {
     append_number(text, "out", output_bytes);
     if (dtype != nullptr) append_text(text, "dtype", dtype->name);
     if (is_async) append_number(text, "async", 1);
-    if (device.is_cuda()) {
-      append_number(text, "stream", c10::impl::VirtualGuardImpl(device.type()).getStream(device).id());
+    if (DeviceTimes::has_streams(device)) {
+      append_number(text, "stream", DeviceTimes::current_stream(device).id());
     }
     if (signature_.in_parts) append_parts(text, arguments[signature_.input]);
     for (const Detail& detail : signature_.details) append_detail(text, detail, arguments[detail.position], group);
-    return device.is_cuda();
+    return device;
   }
 
   void append_detail(std::string& text, const Detail& detail, const c10::IValue& value, const Group& group) const {
@@ -277,7 +320,7 @@ class UnknownKernel final : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     Shared& shared = Shared::get();
     shared.start_once();
-    if (shared.recorder.recording() && !said_.exchange(true)) shared.recorder.write(line_);
+    if (shared.recorder.recording() && !said_.exchange(true)) shared.recorder.keep(line_);
     hand_on(handle, keys, stack);
   }
 
@@ -291,14 +334,25 @@ class UnknownKernel final : public c10::OperatorKernel {
 class WaitTensorKernel final : public c10::OperatorKernel {
  public:
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+    Recorder& recorder = Shared::get().recorder;
+    DeviceTimes& times = Shared::get().times;
+    c10::Device device(c10::kCPU);
+    if (!recorder.dropping()) {
+      for_each_tensor(stack->back(), [&](const at::Tensor& tensor) { device = tensor.device(); });
+    }
+    Mark arrived = DeviceTimes::can_tell(device) ? times.mark(device) : nullptr;
     const std::int64_t begin = now_ns();
     hand_on(handle, keys, stack);
-    Recorder& recorder = Shared::get().recorder;
     if (recorder.dropping()) return;
     try {
+      std::vector<std::int64_t> ids;
       for_each_tensor(stack->back(), [&](const at::Tensor& tensor) {
-        if (const auto id = recorder.take_address(address(tensor))) recorder.waited(*id, begin);
+        if (const auto id = recorder.take_address(address(tensor))) {
+          recorder.waited(*id, begin);
+          ids.push_back(*id);
+        }
       });
+      if (!ids.empty() && arrived != nullptr) times.tell('v', ids, std::move(arrived), times.mark(device));
     } catch (const c10::Error&) {  // tensors without data, while torch.compile traces
     }
   }

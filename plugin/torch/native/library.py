@@ -12,9 +12,11 @@ from typing import Any
 import torch
 
 from hocket.base.errors import HocketError
+from hocket.plugin.background_build import build_in_background
 from hocket.plugin.native_build import build, find_built
+from hocket.plugin.torch import interfaces
 
-__all__ = ["build_key", "build_library", "compiler_command", "find_library", "load_library"]
+__all__ = ["build_for_the_next", "build_key", "build_library", "compiler_command", "find_library", "load_library"]
 
 _NAME = "hocket_hook"
 _FOLDER = Path(__file__).parent
@@ -26,15 +28,20 @@ def find_library() -> Path | None:
     return find_built(_SOURCES, compiler_command(), build_key(), _NAME)
 
 
+def build_for_the_next(begins: bool) -> str:
+    """Has it built in the background, if `begins`; how that stands, for people."""
+    return build_in_background(_SOURCES, compiler_command(), build_key(), _NAME, begins)
+
+
 def build_library() -> Path:
     """The library, built if it was not yet: half a minute. Raises HocketError with what the compiler said."""
     return build(_SOURCES, compiler_command(), build_key(), _NAME)
 
 
-def load_library(path: Path) -> Any:
+def load_library(path: Path, name: str = _NAME) -> Any:
     """The library as a module (`hook.cpp` tells what is in it). Raises HocketError when it cannot be loaded."""
-    loader = ExtensionFileLoader(_NAME, str(path))
-    spec = spec_from_loader(_NAME, loader)
+    loader = ExtensionFileLoader(name, str(path))
+    spec = spec_from_loader(name, loader)
     assert spec is not None
     try:
         module = module_from_spec(spec)
@@ -54,10 +61,7 @@ def compiler_command() -> list[str]:
     root = Path(torch.__file__).parent
     includes = [root / "include", root / "include/torch/csrc/api/include", sysconfig.get_path("include")]
     # Older PyTorch was built with other conventions than this compiler's: pybind11 shares its types only among equals.
-    conventions = {
-        f"PYBIND11_{name}": getattr(torch._C, f"_PYBIND11_{name}", None)
-        for name in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI")
-    }
+    conventions = {convention.name.rpartition("._")[2]: convention.found for convention in interfaces.CONVENTIONS}
     return [
         *shlex.split(os.environ.get("CXX", "c++")),
         "-std=c++20",

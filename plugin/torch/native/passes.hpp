@@ -43,9 +43,10 @@ class Pass {
     all_passes().erase(task_);
   }
 
-  void add(std::int64_t id) {
+  void add(std::int64_t id, c10::Device device) {
     const std::lock_guard lock(mutex());
     ids_.push_back(id);
+    device_ = device;
   }
 
  private:
@@ -55,9 +56,14 @@ class Pass {
   /// bucket; one queued from there follows it.
   static void watch(const std::shared_ptr<Pass>& pass) {
     torch::autograd::Engine::get_default_engine().queue_callback([pass] {
+      DeviceTimes& times = Shared::get().times;
       const std::int64_t begin = now_ns();
-      torch::autograd::Engine::get_default_engine().queue_callback(
-          [pass, begin] { Shared::get().recorder.together("backward", pass->ids_, begin); });
+      const auto arrived =
+          std::make_shared<Mark>(DeviceTimes::can_tell(pass->device_) ? times.mark(pass->device_) : nullptr);
+      torch::autograd::Engine::get_default_engine().queue_callback([pass, begin, arrived, &times] {
+        Shared::get().recorder.together("backward", pass->ids_, begin);
+        if (*arrived != nullptr) times.tell('v', pass->ids_, std::move(*arrived), times.mark(pass->device_));
+      });
     });
   }
 
@@ -73,6 +79,7 @@ class Pass {
 
   const int task_;
   std::vector<std::int64_t> ids_;
+  c10::Device device_ = c10::kCPU;  // of the last
 };
 
 }  // namespace hocket

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -13,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "stream.hpp"
+#include "segments.hpp"
 
 namespace hocket {
 
@@ -44,10 +46,11 @@ struct Group {
 };
 
 /// What is to be known of an operation when its Work is waited for. `any_source` is null unless the Work knows the
-/// sender.
+/// sender; `device` is that of its tensors.
 struct Issued {
   std::int64_t id;
   const Group* any_source;
+  c10::Device device;
 };
 
 /// Writes the lines that stream.py describes. Any thread may call; none needs Python's lock. In a forked child, where
@@ -57,10 +60,14 @@ struct Issued {
 /// threads of autograd's engine issue collectives without Python's lock, which they would have to wait for.
 class Recorder {
  public:
-  /// Throws std::system_error.
-  void open(const std::string& path) {
+  /// Everything goes there from now on, as if nothing had been before. Throws std::system_error.
+  void open(const std::string& path, bool in_segments, std::int64_t max_bytes) {
     const std::lock_guard lock(mutex_);
-    stream_.open(path);
+    shapes_.clear();
+    addresses_.clear();
+    works_.clear();
+    known_works_ = 0;
+    stream_.open(path, in_segments, max_bytes);
   }
 
   void close() {
@@ -84,15 +91,41 @@ class Recorder {
     stream_.append(line);
   }
 
+  /// The same of a line with which later segments begin, too.
+  void keep(std::string_view line) {
+    if (stream_.dropping()) return;
+    const std::lock_guard lock(mutex_);
+    stream_.keep(line);
+  }
+
+  /// Later segments do not begin with this line, which was kept.
+  void forget(std::string_view line) {
+    if (stream_.dropping()) return;
+    const std::lock_guard lock(mutex_);
+    stream_.forget(line);
+  }
+
+  void end_step(std::int64_t number, std::int64_t t) {
+    if (stream_.dropping()) return;
+    const std::lock_guard lock(mutex_);
+    stream_.end_step(number, t);
+  }
+
+  void begin_part(const std::string& part, std::int64_t step) {
+    if (stream_.dropping()) return;
+    const std::lock_guard lock(mutex_);
+    stream_.begin_part(part, step);
+  }
+
   /// What this thread issues until `end_batch` is one batch of messages.
-  void begin_batch() { thread_batch() = {.number = next_batch_++, .last = -1}; }
+  void begin_batch() { thread_batch() = {.number = next_batch_++, .last = -1, .device = c10::kCPU}; }
 
   /// Ends it; `work` is the last that will be waited for, or null.
   void end_batch(const void* work) {
     const Batch batch = std::exchange(thread_batch(), {});
     if (work == nullptr) return;
     if (batch.last >= 0) {
-      remember(work, {batch.last, nullptr});
+      remember(work, {batch.last, nullptr, batch.device});
     } else {
       take_work(work);
     }
@@ -119,6 +152,7 @@ class Recorder {
   /// `wait_tensor` may follow.
   std::int64_t issue(std::string_view shape, std::int64_t sequence, const std::vector<const void*>& addresses) {
     const std::lock_guard lock(mutex_);
+    stream_.make_room();
     const std::int64_t number = shape_number(shape);
     const std::int64_t id = next_id_++;
     bound(addresses_);
@@ -131,6 +165,18 @@ class Recorder {
     }
     return id;
   }
+
+  /// Whether what this thread issues is part of a batch.
+  static bool in_batch() { return thread_batch().number >= 0; }
+
+  /// The number of this thread's batch, -1 outside of one.
+  static std::int64_t batch() { return thread_batch().number; }
+
+  /// The device of what this thread issued last, for its batch.
+  static void issued_on(c10::Device device) { thread_batch().device = device; }
+
+  /// What a device told of an operation: a line of that letter.
+  void told(char letter, std::initializer_list<std::int64_t> numbers) { write_line({letter, ' '}, numbers); }
 
   /// The backend refused the operation: it never took place.
   void not_issued(std::int64_t id) { write_line("x ", {id}); }
@@ -178,7 +224,8 @@ class Recorder {
     if (stream_.dropping()) return;
     const std::lock_guard lock(mutex_);
     bound(works_);
-    works_[work] = issued;
+    works_.insert_or_assign(work, issued);
+    known_works_ = works_.size();
   }
 
   /// The operation of a Work that nobody has waited for.
@@ -190,7 +237,13 @@ class Recorder {
   }
 
   /// The operation of a Work that is waited for, and forgets it.
-  std::optional<Issued> take_work(const void* work) { return take(works_, work); }
+  std::optional<Issued> take_work(const void* work) {
+    if (!remembers_works()) return std::nullopt;
+    return take(works_, work);
+  }
+
+  /// Whether any Work is one of a recorded operation: between windows of steps none is.
+  bool remembers_works() const { return known_works_ > 0; }
 
   /// The operation that writes at an address, and forgets it.
   std::optional<std::int64_t> take_address(const void* address) { return take(addresses_, address); }
@@ -205,6 +258,7 @@ class Recorder {
   struct Batch {
     std::int64_t number = -1;
     std::int64_t last = -1;
+    c10::Device device = c10::kCPU;
   };
 
   /// A function under way that issues and waits, what it has issued, and when the last of it.
@@ -246,10 +300,12 @@ class Recorder {
     if (found == map.end()) return std::nullopt;
     const Value value = found->second;
     map.erase(found);
+    known_works_ = works_.size();
     return value;
   }
 
   std::int64_t shape_number(std::string_view shape) {
+    if (std::exchange(described_, stream_.generation()) != stream_.generation()) shapes_.clear();
     if (const auto known = shapes_.find(shape); known != shapes_.end()) return known->second;
     bound(shapes_);
     const std::int64_t number = next_shape_++;
@@ -261,7 +317,7 @@ class Recorder {
     return number;
   }
 
-  void write_line(std::string_view letter, std::initializer_list<std::int64_t> numbers) {
+  void write_line(const std::string& letter, std::initializer_list<std::int64_t> numbers) {
     if (stream_.dropping()) return;
     const std::lock_guard lock(mutex_);
     append_line(letter, numbers);
@@ -278,7 +334,8 @@ class Recorder {
   }
 
   std::mutex mutex_;  // guards what follows but the two flags that are read without
-  Stream stream_;
+  SegmentedStream stream_;
+  std::int64_t described_ = 0;  // the stream's generation that has the descriptions of shapes_
   std::atomic<bool> selected_ = false;
   std::atomic<std::int64_t> next_batch_ = 0;
   std::string line_;
@@ -287,6 +344,7 @@ class Recorder {
   std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> shapes_;
   std::unordered_map<const void*, std::int64_t> addresses_;
   std::unordered_map<const void*, Issued> works_;
+  std::atomic<std::size_t> known_works_ = 0;  // read without the mutex
 };
 
 }  // namespace hocket

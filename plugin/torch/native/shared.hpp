@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "recorder.hpp"
+#include "captures.hpp"
+#include "device_times.hpp"
 
 namespace hocket {
 
@@ -18,17 +19,21 @@ namespace hocket {
 struct Shared {
   Recorder recorder;
   std::atomic<bool> started = false;
-  std::function<void()> start;  // opens the stream, however many threads call; takes Python's lock
+  // Opens the stream, however many threads call; asks whether it is still the job's where it is open; takes Python's
+  // lock.
+  std::function<void()> start;
   std::function<std::unique_ptr<Group>(const std::string&)> find_group;  // by its name; takes Python's lock
   std::function<std::string()> find_line;  // the script's that issues a call; takes Python's lock; empty: not wanted
-  // Tells when a Work on a device is complete; takes Python's lock; empty: not wanted.
-  std::function<void(std::int64_t, const c10::intrusive_ptr<c10d::Work>&)> watch;
+  DeviceTimes times{recorder};
+  Captures captures;
+  bool exact_ends = false;              // of asynchronous calls, by a stream that waits for them
   std::vector<std::string> reductions;  // names by number
 
   std::mutex groups_mutex;
   // A group that is gone leaves its address to another, but not its name.
   std::unordered_map<const c10d::ProcessGroup*, std::pair<std::string, Group*>> groups;
   std::vector<std::unique_ptr<Group>> all_groups;
+  std::atomic<std::int64_t> forgotten = 0;  // how often groups were forgotten: what threads remember is then void
 
   void start_once() {
     if (started) return;
@@ -45,10 +50,22 @@ struct Shared {
 inline Group& find_group(const c10d::ProcessGroup& process_group) {
   Shared& shared = Shared::get();
   const std::string& name = process_group.getGroupName();
+  struct Last {
+    const c10d::ProcessGroup* process_group = nullptr;
+    std::int64_t forgotten = 0;
+    std::string name;
+    Group* group = nullptr;
+  };
+  thread_local Last last;  // mostly it is the same as before
+  const std::int64_t forgotten = shared.forgotten;
+  if (last.process_group == &process_group && last.forgotten == forgotten && last.name == name) return *last.group;
   {
     const std::lock_guard lock(shared.groups_mutex);
     const auto known = shared.groups.find(&process_group);
-    if (known != shared.groups.end() && known->second.first == name) return *known->second.second;
+    if (known != shared.groups.end() && known->second.first == name) {
+      last = {&process_group, forgotten, name, known->second.second};
+      return *last.group;
+    }
   }
   std::unique_ptr<Group> group = shared.find_group(name);  // not under our lock: it waits for Python's
   const std::lock_guard lock(shared.groups_mutex);

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace hocket {
 
@@ -48,12 +49,38 @@ class Stream {
     used_ += line.size();
   }
 
+  /// Ends the file behind the last line and goes on in another, which is new. Returns whether it does; if not, that is
+  /// said on stderr, and this stream drops everything.
+  bool move_to(const std::string& path) {
+    if (dropping_) return false;
+    munmap(map_, length_);
+    map_ = nullptr;
+    if (ftruncate(file_, size()) != 0) std::perror(path_.c_str());
+    ::close(file_);
+    path_ = path;
+    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    const int error = file_ < 0 ? errno : reserve(0, 0);
+    if (error == 0) return true;
+    std::fprintf(stderr, "hocket: %s: %s: recording stops here\n", path_.c_str(), std::strerror(error));
+    dropping_ = true;
+    return false;
+  }
+
+  /// Bytes that are written into the file.
+  std::int64_t size() const { return offset_ + static_cast<std::int64_t>(used_); }
+
+  /// So many bytes are reserved ahead, from the next reservation on.
+  void reserve_ahead(std::int64_t size) { ahead_ = size; }
+
+  const std::string& path() const { return path_; }
+
   /// Ends the file behind the last line and drops what follows.
   void close() {
     if (dropping_) return;
     dropping_ = true;
-    munmap(map_, length_);
+    munmap(std::exchange(map_, nullptr), length_);
     if (ftruncate(file_, offset_ + used_) != 0) std::perror(path_.c_str());
+    ::close(file_);  // a file system of the network shows others what is in it only then
   }
 
   /// Drops everything from now on and leaves the file alone: for a forked child.
@@ -63,14 +90,12 @@ class Stream {
   bool dropping() const { return dropping_; }
 
  private:
-  static constexpr std::int64_t kReserve = 1 << 20;
-
   /// Maps the file from the page of `end` on, with room for `size` bytes at least. Returns an errno, 0 when all is
   /// well.
   int reserve(std::int64_t end, std::int64_t size) {
     const std::int64_t page = sysconf(_SC_PAGESIZE);
     const std::int64_t offset = end / page * page;
-    const std::int64_t length = end - offset + size + kReserve;
+    const std::int64_t length = end - offset + size + ahead_;
     if (const int error = posix_fallocate(file_, offset, length)) return error;
     void* map = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file_, offset);
     if (map == MAP_FAILED) return errno;
@@ -89,6 +114,7 @@ class Stream {
   std::int64_t offset_ = 0;  // of the map in the file
   std::size_t length_ = 0;
   std::size_t used_ = 0;
+  std::int64_t ahead_ = 1 << 20;
 };
 
 }  // namespace hocket

@@ -27,6 +27,14 @@ _EVENTS = [
     span("user_annotation", "gloo:all_reduce", 6, 9, 2, Input_Dims=[[8]], Input_type=["float"]),
     span("kernel", "ncclDevKernel_AllReduce", 6, 9, 2, stream=3, correlation=4),
 ]
+GRAPH = [
+    {"Id": 3, "Name": "aten::mm", "NodeType": 4, "data_deps": [], "runtime": 7, "is_cpu_op": True},
+    {"Id": 4, "Name": "ncclKernel_AllReduce_RING_LL", "NodeType": 7, "ctrlDeps": [3], "is_cpu_op": False},
+]
+OTHER = [
+    {"id": 3, "name": "a", "node_type": 5, "comm_size": 8, "comm_dst": 1, "dataDeps": [9], "numOps": 3},
+    {"id": 4, "name": "b", "type": 7, "comm_type": 0, "commSize": 8, "ctrl_deps": [3]},
+]
 _LINKED = [_NODES[0] | {"ts": 10.5, "inclusive_dur": 4.25, "exclusive_dur": 4.25}]
 SAMPLES = {
     "mlcommons": [host_trace(_LINKED).encode()],
@@ -35,6 +43,7 @@ SAMPLES = {
         kineto(_EVENTS[:2], 0, 1, {"0": [0]}).encode(),
         host_trace(_NODES).encode(),
     ],
+    "workload-graph": [json.dumps({"workload_graph": GRAPH}).encode(), json.dumps({"workload_graph": OTHER}).encode()],
     "flight-recorder": [pickle.dumps(_DUMP, protocol=2), json.dumps(_DUMP).encode()],
     "nccl-profile": [nccl_profile([("AllReduce", 8), ("Broadcast", 8), ("Send", 8)])],
     "nccl-inspector": [record(0, "a", 1, 0, **collective("AllReduce", 1, 8)).encode()],

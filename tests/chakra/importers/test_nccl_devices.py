@@ -51,7 +51,7 @@ def test_one_process_is_all_ranks(cuda: Path, tmp_path: Path) -> None:
     (file,) = profile_files(tmp_path / "profile")
     parts = ranks_of(read_profile(file))
     assert [[own.rank for own in part.communicators] for part in parts] == [[gpu, 7 - gpu] for gpu in range(8)]
-    traces, printed = imported(tmp_path, tmp_path / "profile")
+    traces, printed = imported(tmp_path, tmp_path / "profile", losses=True)
     assert len(traces.traces) == 8
     for trace in traces.traces:
         assert communication(trace)["all_reduce", 2000] == communication(trace)["broadcast", 64] == 1
@@ -64,7 +64,7 @@ def test_one_process_is_all_ranks(cuda: Path, tmp_path: Path) -> None:
 
 def test_two_processes_of_four(cuda: Path, tmp_path: Path) -> None:
     play_ranks(tmp_path / "profile", [0, 4], lambda first: play_process(first, 4, cuda), SLURM_PROCID="0")
-    traces, _ = imported(tmp_path, tmp_path / "profile")
+    traces, _ = imported(tmp_path, tmp_path / "profile", losses=True)
     assert set(traces.groups.values()) == {(3, 2, 1, 0), (7, 6, 5, 4)} | {(gpu, gpu + 4) for gpu in range(4)}
     for trace in traces.traces:
         assert communication(trace)["all_gather", 64] == 1
@@ -83,7 +83,7 @@ def test_without_cuda_the_order_tells_where_all_have_the_same(tmp_path: Path) ->
                 communicator.collective("AllReduce", 8)
 
     play_ranks(tmp_path / "profile", [0], play)
-    traces, _ = imported(tmp_path, tmp_path / "profile")
+    traces, _ = imported(tmp_path, tmp_path / "profile", losses=True)
     assert [communication(trace)["all_reduce", 16] for trace in traces.traces] == [2] * 4
 
 
@@ -115,5 +115,5 @@ def test_gpus_that_no_communicator_joins_are_ranks_in_their_order(cuda: Path, tm
             Communicator(LIBRARY, gpu % 2, 2, 0xB0 + gpu // 2).collective("AllReduce", 4)
 
     play_ranks(tmp_path / "profile", [0], play)
-    traces, _ = imported(tmp_path, tmp_path / "profile")
+    traces, _ = imported(tmp_path, tmp_path / "profile", losses=True)
     assert traces.groups == {"1": (0, 1), "2": (2, 3)}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from handwritten import host_node, host_trace
 from import_commands import hocket
 from kineto_profiles import kineto, launched, span
 
@@ -40,6 +41,22 @@ def test_two_jobs_are_refused(tmp_path: Path, other: dict[str, Any], said: str) 
     refused = hocket("import", tmp_path, "-o", tmp_path / "out")
     assert refused.returncode == 3
     assert f"{one}: {said.format(b=two)}; give the files of one job and one profile" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "refused"),
+    [(9, "c10d::allreduce_", False), (9, "c10d::broadcast_", True), (40, "c10d::allreduce_", True)],
+)
+def test_an_execution_trace_and_a_profile_of_two_jobs(tmp_path: Path, number: int, name: str, refused: bool) -> None:
+    """Whose record function ids are others, or those of other calls."""
+    host, device = tmp_path / "host.0.json", tmp_path / "device.0.json"
+    calls = [host_node(4, "gloo:all_reduce", []), host_node(9, "c10d::allreduce_", [])]
+    host.write_text(host_trace(calls))
+    told = {"Record_function_id": number, "External_id": number}
+    device.write_text(kineto([span("cpu_op", name, 20, 9, **told)], 0, 4, {"0": [0, 1, 2, 3]}))
+    done = hocket("import", host, device, "-o", tmp_path / "out")
+    said = f"{host}: an execution trace, but {device} is the profile of another recording: they share no call"
+    assert (done.returncode == 3, said in done.stderr) == (refused, refused), done.stderr
 
 
 def test_ranks_of_one_job_begin_on_one_clock(tmp_path: Path) -> None:

@@ -4,12 +4,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+import in_process
 import pytest
-from import_commands import communication, hocket
+from import_commands import communication, errors_in, hocket
 from kineto_profiles import kineto, launched, recorded, span
 
 from hocket.chakra import NodeType, Trace, read_trace, read_traces
+from hocket.chakra.losses import Loss, Lost, communication_lost, losses_of
 from hocket.chakra.validate import validate
+
+
+def simulation(folder: Path, *options: str) -> Any:
+    return in_process.hocket("simulate", folder, "-t", "ring:2,bandwidth=50GB/s,latency=500ns", *options)
+
 
 COPY = span("gpu_memcpy", "Memcpy HtoD", 1, 1, 107, stream=7, correlation=99)
 
@@ -44,7 +51,7 @@ def test_one_rank_becomes_the_job(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "assumed: ranks [0, 2, 3] as rank 1" in done.stdout
     job = read_traces(tmp_path / "job")
-    assert validate(job) == []
+    assert errors_in(validate(job)) == []
     assert [communication(trace) for trace in job.traces] == [{("all_reduce", 4000): 1}] * 4
     # What was recorded stays with the collective, for whoever compares it with a prediction.
     assert all(40_000 in trace.duration_ns for trace in job.traces)
@@ -78,7 +85,13 @@ def test_sizes_that_are_told(tmp_path: Path) -> None:
         span("cpu_op", "c10d::allreduce_", 20, 9, External_id=3),
         *launched("ncclKernel_AllReduce", 40, 24, 30, 21, 3),
     ]
-    trace, printed = one(tmp_path, write(tmp_path, unsized))
+    refused = hocket("import", write(tmp_path, unsized), "-o", tmp_path / "one")
+    assert (refused.returncode, "NO COMMUNICATION IS LEFT" in refused.stderr) == (1, True), refused.stderr
+    trace, printed = one(tmp_path, write(tmp_path, unsized), "--accept-losses")
+    lost = losses_of(trace.metadata)
+    assert {loss: count for loss, count in lost.items() if loss.what.is_communication} == {
+        Loss(Lost.COLLECTIVE, "all_reduce", "its size, which was not recorded"): 1
+    }
     assert not communication(trace) and "--size all_reduce=BYTES tells it): left out" in printed
     trace, printed = one(tmp_path, write(tmp_path, unsized), "--size", "all_reduce=4MiB")
     assert communication(trace) == {("all_reduce", 4 << 20): 1}
@@ -91,7 +104,7 @@ def test_groups_that_are_told(tmp_path: Path) -> None:
         span("cpu_op", "c10d::_reduce_scatter_base_", 20, 9, External_id=3, **shapes),
         *launched("ncclKernel_ReduceScatter", 40, 24, 30, 21, 3),
     ]
-    _, printed = one(tmp_path, write(tmp_path, scatter))
+    _, printed = one(tmp_path, write(tmp_path, scatter), "--accept-losses")
     assert "the sizes show 2 ranks: --group reduce_scatter=SIZE: left out" in printed
     trace, printed = one(tmp_path, write(tmp_path, scatter), "--group", "reduce_scatter=2")
     assert communication(trace) == {("reduce_scatter", 256): 1}
@@ -152,6 +165,64 @@ def test_rank_and_world_are_asked_for(tmp_path: Path) -> None:
     assert len(read_traces(tmp_path / "job").traces) == 4
 
 
+def of_unknown_world(folder: Path, rank: int = 0) -> Path:
+    """A profile of the host alone that names its rank at most, as PyTorch 1.12 wrote it of NCCL."""
+    shapes = {"Input_Dims": [[8, 1024]], "Input_type": ["float"]}
+    events = [
+        span("cpu_op", "record_param_comms", 20, 9, External_id=3),
+        span("user_annotation", "nccl:all_to_all", 21, 5, External_id=4, **shapes),
+        span("cpu_op", "aten::mm", 40, 9, External_id=5),
+    ]
+    path = folder / f"rank{rank}.json"
+    path.write_text(json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": events}))
+    return path
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_collectives_of_a_world_that_nobody_tells_are_lost(tmp_path: Path, rank: int) -> None:
+    path = of_unknown_world(tmp_path, rank)
+    done = hocket("import", path, "-o", tmp_path / "one")
+    reason = "its group and how many ranks the job has, which no file tells"
+    assert (done.returncode, reason in done.stderr, "(--world N tells): left out" in done.stdout) == (1, True, True)
+    trace = read_trace(tmp_path / f"one/trace.{rank}.et")
+    assert not communication(trace)
+    assert losses_of(trace.metadata) == {Loss(Lost.COLLECTIVE, "all_to_all", reason): 1}
+    assert hocket("validate", tmp_path / f"one/trace.{rank}.et").returncode == 1
+    if rank == 0:
+        simulated = simulation(tmp_path / "one")
+        assert (simulated.returncode, "NO COMMUNICATION IS LEFT" in simulated.stderr) == (1, True)
+        assert simulation(tmp_path / "one", "--accept-losses").returncode == 0
+    done = hocket("import", path, "--world", "4", "-o", tmp_path / "told")
+    assert done.returncode == 0, done.stderr
+    assert communication(read_trace(tmp_path / f"told/trace.{rank}.et")) == {("all_to_all", 4 * 8 * 1024): 1}
+
+
+def test_a_group_of_a_world_that_nobody_tells_is_refused(tmp_path: Path) -> None:
+    for option in ("--group", "all_to_all=2"), ("--size", "dispatch=1MiB"):
+        refused = hocket("import", of_unknown_world(tmp_path), *option, "-o", tmp_path / "one")
+        assert (refused.returncode, "no file tells: say it with --world" in refused.stderr) == (3, True), refused.stderr
+
+
+def test_files_of_all_ranks_from_0_on_are_a_whole_world(tmp_path: Path) -> None:
+    paths = [of_unknown_world(tmp_path, rank) for rank in range(2)]
+    done = hocket("import", *paths, "-o", tmp_path / "job")
+    assert (done.returncode, "how many ranks the job has: taken to be 2; --world tells" in done.stdout) == (0, True)
+    checked = hocket("validate", tmp_path / "job")
+    assert (checked.returncode, "taken to be 2" in checked.stdout) == (0, True), checked.stdout
+
+
+def test_collectives_of_one_rank_need_no_size(tmp_path: Path) -> None:
+    """As those of MTIA are, whose backend records none."""
+    unsized = [span("cpu_op", "c10d::allgather_", 20, 9, External_id=3)]
+    path = tmp_path / "rank0.json"
+    path.write_text(kineto([span("cpu_op", "aten::mm", 1, 9), *unsized], 0, 1, {"0": [0]}))
+    done = hocket("import", path, "-o", tmp_path / "one")
+    assert (done.returncode, "all_gather of a group of one rank, whose size was not" in done.stdout) == (0, True)
+    lost = losses_of(read_trace(tmp_path / "one/trace.0.et").metadata)
+    assert lost[Loss(Lost.NODE, "all_gather", "of a group of one rank, which moves nothing")] == 1
+    assert communication_lost(lost) == 0
+
+
 @pytest.mark.parametrize(
     ("events", "options", "message"),
     [
@@ -188,3 +259,29 @@ def test_negative_durations(tmp_path: Path) -> None:
     trace, printed = one(tmp_path, write(tmp_path, launched("sgemm", 40, 24, -30, 7, 3)))
     assert "events that end before they begin: taken to last no time" in printed
     assert int(trace.duration_ns[trace.type == NodeType.COMP].max()) >= 0
+
+
+@pytest.mark.parametrize(
+    ("tells_rank", "told", "said"),
+    [
+        (True, 2, "of rank 1, --rank says 2: drop --rank"),
+        (False, 9, "of a job of 4 ranks, --rank says 9: the last is 3"),
+    ],
+)
+def test_a_rank_that_the_file_contradicts_is_refused(tmp_path: Path, tells_rank: bool, told: int, said: str) -> None:
+    path = write(tmp_path, _kernel(4, 30, "sgemm"), groups={"0": [0, 1, 2, 3]})
+    if not tells_rank:
+        text = json.loads(path.read_text())
+        del text["distributedInfo"]["rank"]
+        path.write_text(json.dumps(text))
+    refused = hocket("import", path, "--rank", told, "-o", tmp_path / "one")
+    assert (refused.returncode, f"{path}: {said}" in refused.stderr) == (3, True), refused.stderr
+    assert not (tmp_path / "one").exists()
+
+
+def test_a_file_in_which_nothing_is_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rank0.json"
+    path.write_text('{"traceEvents": []}')
+    refused = hocket("import", path, "-o", tmp_path / "one")
+    assert (refused.returncode, f"{path}: nothing to import: " in refused.stderr) == (3, True), refused.stderr
+    assert not (tmp_path / "one").exists()

@@ -13,6 +13,7 @@ import pytest
 import streams
 
 from hocket.chakra import CollectiveType, NodeType, TraceSet, read_traces
+from hocket.recording.folder import stream_path
 from hocket.recording.recording import Recording, read_recording
 
 pytestmark = pytest.mark.mpi
@@ -46,7 +47,7 @@ def collect(cache: Path, tmp_path: Path):  # type: ignore[no-untyped-def]  # a f
 
 
 def recordings(folder: Path, ranks: int) -> list[Recording]:
-    return [read_recording(folder / "stream" / f"rank{rank}.stream") for rank in range(ranks)]
+    return [read_recording(stream_path(streams.job(folder), rank)) for rank in range(ranks)]
 
 
 def nodes(traces: TraceSet, rank: int) -> list[tuple[str, tuple[int, ...], int, int]]:
@@ -261,7 +262,16 @@ def test_a_program_of_another_mpi_is_told_to_name_its_compiler(collect, cache: P
     assert [call.kind for call in streams.issued(recordings(tmp_path / "two", 2)[0])].count("all_reduce") == 3
 
 
-def test_a_second_run_into_a_folder_is_refused(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    streams.write(tmp_path / "traces", 0, streams.meta(0))
-    finished = collect("true")
-    assert finished.returncode == 3 and "holds a collection already" in finished.stderr
+def test_a_cap_drops_the_oldest_calls_and_counts_them(collect, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from mpi4py import MPI\nfor _ in range(1000):\n    MPI.COMM_WORLD.Barrier()\n    MPI.Pcontrol(1)\n"
+    )
+    finished = collect(sys.executable, str(program), options=["--max-bytes", "64KiB"])
+    assert finished.returncode == 0, finished.stderr
+    assert "dropped: of ranks [0, 1] the first" in finished.stdout
+    for rank, recording in enumerate(recordings(tmp_path / "traces", 2)):
+        files = list((streams.job(tmp_path / "traces") / "stream").glob(f"rank{rank}.*"))
+        assert sum(path.stat().st_size for path in files) <= 65536
+        assert recording.dropped + len(recording) == 1000
+    assert json.loads((streams.job(tmp_path / "traces") / "summary.json").read_text())["mismatches"] == []

@@ -55,7 +55,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory, hook: str) -> Path:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={RANKS}"]
     command = [*torchrun, "-m", "hocket.collect", "--out", str(folder), str(JOB), str(folder)]
     subprocess.run(command, check=True, timeout=300, env=os.environ | {"HOCKET_COLLECT_HOOK": hook})
-    return folder
+    return streams.job(folder)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def sizes(calls: Calls, op: str) -> list[int]:
 
 def test_every_operation_the_profiler_sees_is_recorded(collected: Path, calls: dict[str, list[Calls]]) -> None:
     for rank in range(RANKS):
-        counts = json.loads((collected / f"counts.{rank}.json").read_text())
+        counts = json.loads((collected.parent / f"counts.{rank}.json").read_text())
         assert list(counts) == NAMES
         for name, expected in counts.items():
             assert Counter(f"c10d::{call['op']}" for call in calls[name][rank]) == expected, (name, rank)

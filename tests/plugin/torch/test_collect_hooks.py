@@ -1,6 +1,7 @@
 """What both hooks of the collector bear: forks, threads, streams and shapes that grow, a full disk, no compiler."""
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -10,18 +11,23 @@ import pytest
 import streams
 
 pytest.importorskip("torch")
+import torch
+
 from hocket.base.errors import FormatError
+from hocket.chakra.job_folders import jobs_in
 from hocket.plugin.torch.hook import LIMIT
+from hocket.plugin.torch.signature import ABSENT, signatures
 from hocket.recording.folder import stream_path
 from hocket.recording.recording import read_recording
 from hocket.recording.settings import Settings
 
 pytestmark = pytest.mark.torch
 
+SAYS_SYNCHRONOUS = next(found for found in signatures() if found.op == "allreduce_").is_async != ABSENT
 NATIVE = Path(__file__).parents[3] / "plugin" / "torch" / "native"
 
 START = """
-import os, resource, sys, threading
+import os, pathlib, resource, sys, threading, time
 import torch, torch.distributed as dist
 from hocket import collect
 dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
@@ -29,6 +35,12 @@ tensor = torch.ones(70_000)
 def reduce(first, last):
     for size in range(first, last):
         dist.all_reduce(tensor[:size])
+def completed():  # how many completions callbacks have told
+    jobs = pathlib.Path(os.environ["HOCKET_COLLECT"]).glob("[!l]*/stream/rank0.stream")  # not of `latest`
+    return sum(path.read_bytes().count(b"\\nd ") for path in jobs)
+def until(condition):
+    while not condition():
+        time.sleep(0.001)
 """
 
 SIZES = LIMIT + 1000  # more shapes than a hook remembers
@@ -51,13 +63,15 @@ reduce(1, 2)
 """
 
 FIRST_OF_TWO_THREADS = """
-import time
 from hocket.plugin.torch import collector
-set_aside = collector.set_aside
-def set_aside_slowly(*arguments):
-    time.sleep(0.3)  # the other thread comes meanwhile
-    return set_aside(*arguments)
-collector.set_aside = set_aside_slowly
+agree_on_folder = collector.agree_on_folder
+def other_has_come():
+    others = [frame for thread, frame in sys._current_frames().items() if thread != threading.get_ident()]
+    return any(frame.f_code is collector.Collector._start.__code__ for frame in others)
+def agree_slowly(*arguments):
+    until(other_has_come)
+    return agree_on_folder(*arguments)
+collector.agree_on_folder = agree_slowly
 barrier = threading.Barrier(2)
 def start():
     barrier.wait()
@@ -92,9 +106,9 @@ reduce(10, 12)
 
 # Of what is recorded nothing is waited for; what follows lies where it lay and is.
 UNRECORDED_WAITS = """
-import gc, time
+import gc
 works = [dist.all_reduce(tensor[n:], async_op=True) for n in range(20)]
-time.sleep(0.3)
+until(lambda: completed() == 20)
 del works
 gc.collect()
 collect.step()
@@ -106,12 +120,10 @@ for n in range(20):
 
 # Each call has its size; the thread that issues it goes on only when it is complete.
 WAITS = """
-import time
 def issue(size):
+    before = completed()
     work = dist.all_reduce(tensor[:size], async_op=True)
-    while not work.is_completed():
-        time.sleep(0.001)
-    time.sleep(0.01)  # for the callbacks
+    until(lambda: work.is_completed() and completed() > before)
     return work
 unseen = [issue(1)]
 issue(2).wait()
@@ -193,8 +205,9 @@ def run(folder: Path, script: str, **variables: str) -> subprocess.CompletedProc
 def test_everything_is_recorded_once_and_in_order(tmp_path: Path, hook: str) -> None:
     finished = run(tmp_path, BUSY, HOCKET_COLLECT_HOOK=hook)
     assert finished.returncode == 0, finished.stderr
-    assert f"hook: {hook}\n" in finished.stdout
-    recording = read_recording(stream_path(tmp_path / "out", 0))
+    cost = r"; it took \d+ calls x \S+ us = \S+% of the time of rank 0" if hook == "python" else ""
+    assert re.search(rf"^hook: {hook}{cost}$", finished.stdout, re.MULTILINE)
+    recording = read_recording(stream_path(streams.job(tmp_path / "out"), 0))
     calls = recording.columns
     sizes = [recording.shapes[shape].input_bytes // 4 for shape in calls.shape]
     main = calls.thread == calls.thread[0]
@@ -205,16 +218,21 @@ def test_everything_is_recorded_once_and_in_order(tmp_path: Path, hook: str) -> 
     assert len(set(calls.thread.tolist())) == 3
     assert sorted(calls.sequence.tolist()) == list(range(len(sizes)))
     assert (calls.start <= calls.wait_begin).all() and (calls.wait_begin <= calls.wait_end).all()
-    assert (calls.end == calls.wait_end).all()
+    ends, waits = calls.end.tolist(), calls.wait_end.tolist()
+    # PyTorch whose operations do not say that they are synchronous tells their ends, too, by themselves
+    assert ends == waits if SAYS_SYNCHRONOUS else all(end <= wait for end, wait in zip(ends, waits, strict=True))
     assert len(recording.shapes) > LIMIT  # the first shape was forgotten, and came again
-    assert recording.ended and not recording.errors
+    assert recording.ended
+    # before PyTorch 2.15 the Python hook cannot read the reduction, and says so
+    assert [what for what in recording.errors if not what.startswith("torch.distributed.ReduceOp.unbox:")] == []
 
 
+@pytest.mark.skipif(torch.__version__ < "2.14", reason="backends in Python come with PyTorch 2.14")
 def test_threads_open_one_stream_and_calls_without_work_or_refused_are_told_apart(tmp_path: Path, hook: str) -> None:
     finished = run(tmp_path, FIRST_OF_TWO_THREADS + NO_WORK_AND_REFUSED, HOCKET_COLLECT_HOOK=hook)
     assert finished.returncode == 0, finished.stderr
-    assert "an earlier job" not in finished.stderr
-    recording = read_recording(stream_path(tmp_path / "out", 0))
+    assert len(jobs_in(tmp_path / "out")) == 1
+    recording = read_recording(stream_path(streams.job(tmp_path / "out"), 0))
     assert Counter(shape.input_bytes // 4 for shape in map(recording.shapes.__getitem__, recording.columns.shape)) == {
         **dict.fromkeys(range(1, 6), 2),
         6: 3,
@@ -228,7 +246,7 @@ def test_threads_open_one_stream_and_calls_without_work_or_refused_are_told_apar
 def test_what_is_not_recorded_is_not_taken_for_what_nobody_waited_for(tmp_path: Path, hook: str) -> None:
     finished = run(tmp_path, UNRECORDED_WAITS, HOCKET_COLLECT_HOOK=hook, HOCKET_COLLECT_STEPS="1")
     assert finished.returncode == 0, finished.stderr
-    records = streams.read(stream_path(tmp_path / "out", 0))
+    records = streams.read(stream_path(streams.job(tmp_path / "out"), 0))
     assert [sum(record["k"] == letter for record in records) for letter in "cw"] == [20, 0]
 
 
@@ -236,7 +254,7 @@ def test_waits_are_those_that_were_seen(tmp_path: Path, hook: str) -> None:
     finished = run(tmp_path, WAITS, HOCKET_COLLECT_HOOK=hook)
     assert finished.returncode == 0, finished.stderr
     assert "failed" in finished.stdout
-    calls = streams.issued(read_recording(stream_path(tmp_path / "out", 0)))
+    calls = streams.issued(read_recording(stream_path(streams.job(tmp_path / "out"), 0)))
     reduces = {call.num_bytes // 4: call for call in calls if call.kind == "all_reduce"}
     assert [size for size, call in reduces.items() if call.wait_end is None] == [1, 7, 8]
     assert all(call.end is not None and call.start < call.end for call in reduces.values())
@@ -257,7 +275,7 @@ def test_passes_that_fail_leave_nothing(tmp_path: Path, hook: str) -> None:
     (grown,) = [line.split()[1:] for line in finished.stdout.splitlines() if line.startswith("grown")]
     in_bytes, in_blocks = map(int, grown)
     assert in_bytes < 200 * 100 * 8 / 2 and in_blocks < 200 * 100 / 2
-    passes = [r for r in streams.read(stream_path(tmp_path / "out", 0)) if r["k"] == "backward"]
+    passes = [r for r in streams.read(stream_path(streams.job(tmp_path / "out"), 0)) if r["k"] == "backward"]
     assert [record["ids"] for record in passes] == [[300 * 100]]  # the one that did not fail
 
 
@@ -266,8 +284,9 @@ def test_a_full_disk_ends_the_recording_not_the_job(tmp_path: Path, hook: str) -
     assert finished.returncode == 0, finished.stderr
     assert "trained" in finished.stdout
     (said,) = [line for line in finished.stderr.splitlines() if "recording stops here" in line]
-    assert said.startswith(f"hocket: {stream_path(tmp_path / 'out', 0)}: File too large")
-    assert 0 < len(streams.calls(stream_path(tmp_path / "out", 0))) < 40_000
+    stream = stream_path(streams.job(tmp_path / "out"), 0)
+    assert said.startswith(f"hocket: {stream}: File too large")
+    assert 0 < len(streams.calls(stream)) < 40_000
     assert "unended: rank 0" in finished.stdout
 
 
@@ -276,7 +295,7 @@ def test_a_full_disk_ends_the_recording_not_the_job(tmp_path: Path, hook: str) -
     [
         ({"HOCKET_COLLECT_HOOK": "native", "CXX": "no-such-compiler"}, "python: no-such-compiler: cannot be run"),
         ({"HOCKET_COLLECT_HOOK": "native", "CXX": "false"}, "python: hocket_hook could not be built by: false"),
-        ({}, "python: none is built for PyTorch"),
+        ({"HOCKET_COLLECT_NO_BUILD": "1"}, "python: no native hook is there for PyTorch"),
     ],
 )
 def test_without_the_compiled_hook_python_records_and_says_why(
@@ -287,7 +306,7 @@ def test_without_the_compiled_hook_python_records_and_says_why(
     assert finished.returncode == 0, finished.stderr
     assert f"hook: {remark}" in finished.stdout
     assert "hocket collect build" in finished.stdout
-    assert len(streams.calls(stream_path(tmp_path / "out", 0))) == 2
+    assert len(streams.calls(stream_path(streams.job(tmp_path / "out"), 0))) == 2
 
 
 def test_a_library_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:

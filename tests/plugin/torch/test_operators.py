@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import streams
 
 from hocket.bench.feeder_rules import check_astra_sim, check_mlcommons
 from hocket.chakra import NodeType, Trace, read_traces, write_traces
@@ -24,7 +25,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("ops") / "out"
     command = [*COLLECT, "--ops", "--out", str(out), "-n", "2", "--skip-steps", "2", "--steps", "1", str(EXAMPLE)]
     subprocess.run([*command, "--steps", "4"], check=True, timeout=300)
-    return out
+    return streams.job(out)
 
 
 def problems(folder: Path, problem: str = "operators") -> list[str]:
@@ -89,7 +90,7 @@ def test_the_profiler_is_the_scripts_where_it_uses_it(tmp_path: Path) -> None:
     command = [*COLLECT, "--ops", "--out", str(out), "-n", "3", "--skip-steps", "1", "--steps", "2"]
     subprocess.run([*command, str(tmp_path / "script.py"), str(tmp_path)], check=True, timeout=300)
     reason = "the script profiles itself, and PyTorch has one profiler a process"
-    assert problems(out) == [f"none of rank {rank}: {reason}" for rank in range(2)]
+    assert problems(streams.job(out)) == [f"none of rank {rank}: {reason}" for rank in range(2)]
     for rank, trace in enumerate(read_traces(out).traces):
         names = {trace.strings[name] for name in trace.name[trace.type == NodeType.COMP]}
         assert ("aten::matmul" in names) == (rank == 2), names
@@ -106,9 +107,9 @@ def test_the_profiler_is_the_scripts_where_it_uses_it(tmp_path: Path) -> None:
     subprocess.run([*COLLECT, "merge", str(out), "--kineto", str(profiles)], check=True, timeout=60)
     other = "it has none of the rank's calls: it is of another run, or of other steps"
     absent = f"none of rank 2: {profiles}: no profile of it"
-    assert problems(out) == [f"none of rank 1: {profiles / 'host_1.pt.trace.json.gz'}: {other}", absent]
+    assert problems(streams.job(out)) == [f"none of rank 1: {profiles / 'host_1.pt.trace.json.gz'}: {other}", absent]
     told = "rank 0: 3 operations of the profile are not in the stream, 0 calls of the stream are not in the profile"
-    assert problems(out, "profile") == [told]
+    assert problems(streams.job(out), "profile") == [told]
     for rank, trace in enumerate(read_traces(out).traces):
         names = {trace.strings[name] for name in trace.name[trace.type == NodeType.COMP]}
         assert ("aten::matmul" in names) == (rank == 0), names

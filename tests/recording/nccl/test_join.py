@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import streams
 from hypothesis import given
 from hypothesis import strategies as st
 from in_process import hocket
@@ -30,7 +31,9 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [*torchrun, "-m", "hocket.collect", "--out", str(folder), str(Path(__file__).with_name("nccl_job.py"))]
     variables = {"HOCKET_NCCL_PROFILE": str(folder / "profile"), "HOCKET_NCCL_EVENTS": EVENTS}
     subprocess.run(command, check=True, timeout=300, env=os.environ | variables)
-    return folder
+    collected = streams.job(folder)
+    (folder / "profile").rename(collected / "profile")
+    return collected
 
 
 def nodes(folder: Path, rank: int) -> list[tuple[str, str, dict[str, int | str]]]:
@@ -77,6 +80,77 @@ def test_calls_get_what_nccl_did(job: Path) -> None:
     ] * 2
     (told,) = [row["message"] for row in summary["mismatches"] if row["problem"] == "nccl"]
     assert told == "ranks [0, 1]: 1 of 20 calls have no record of NCCL's, 1 of 28 records no call"
+
+
+@pytest.mark.torch
+def test_the_collector_offers_the_plugin_and_the_merge_finds_what_it_wrote(tmp_path: Path) -> None:
+    """Nobody names the plugin, nor its folder: true begins and ends are in the first traces."""
+    pytest.importorskip("torch")
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    script = str(Path(__file__).with_name("nccl_job.py"))
+    without = {name: value for name, value in os.environ.items() if not name.startswith(("HOCKET_NCCL", "NCCL_"))}
+    collected = without | {"HOCKET_COLLECT": str(tmp_path)}
+    finished = subprocess.run([*torchrun, script], timeout=300, env=collected, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    (folder,) = {path.parent for path in tmp_path.rglob("trace.0.et")}
+    summary = json.loads((folder / "summary.json").read_text())
+    assert [(row["calls"], row["found"], row["timed"]) for row in summary["nccl"]] == [(20, 19, 15)] * 2
+    for rank in range(2):
+        rings = [nccl["nccl_gpu_ns"] for name, _, nccl in nodes(folder, rank) if nccl.get("nccl_gpu_ns") == 40_000]
+        assert len(rings) == 13  # all but the coalesced ones, which are two kernels
+    trace = read_traces(str(folder)).traces[0]
+    names = [trace.strings[at] for at in trace.name.tolist()]
+    durations = [ns for name, ns in zip(names, trace.duration_ns.tolist(), strict=True) if name == "all_gather"]
+    assert durations == [40_000] * 2  # of the kernel, not from the issue on
+
+
+@pytest.mark.torch
+def test_the_collector_is_told_to_leave_nccl_alone(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, torch, torch.distributed as dist\n"
+        "dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)\n"
+        "dist.all_reduce(torch.ones(1))\n"
+        "print(os.environ.get('NCCL_PROFILER_PLUGIN'), os.environ.get('HOCKET_NCCL_PROFILE'))\n"
+    )
+    without = {name: value for name, value in os.environ.items() if not name.startswith(("HOCKET_NCCL", "NCCL_"))}
+    command = [sys.executable, "-m", "hocket.collect", "--out", str(tmp_path / "out"), "--no-nccl", str(script)]
+    finished = subprocess.run(command, timeout=300, env=without, capture_output=True, text=True)
+    assert finished.stdout.startswith("None None\n"), finished.stderr
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"NCCL_PROFILER_PLUGIN": "ours"}),
+        ({"NCCL_PROFILER_PLUGIN": "ours"}, {"NCCL_PROFILER_PLUGIN": "ours"}),
+        (
+            {"NCCL_PROFILER_PLUGIN": "inspector"},
+            {"NCCL_PROFILER_PLUGIN": "ours", "HOCKET_NCCL_PROFILER_CHAIN": "inspector"},
+        ),
+        ({"NCCL_PROFILER_PLUGIN": "none"}, {"NCCL_PROFILER_PLUGIN": "none"}),
+        (
+            {"HOCKET_NCCL_PROFILE": "/elsewhere", "HOCKET_NCCL_EVENTS": "collective"},
+            {"NCCL_PROFILER_PLUGIN": "ours", "HOCKET_NCCL_PROFILE": "/elsewhere", "HOCKET_NCCL_EVENTS": "collective"},
+        ),
+    ],
+)
+def test_what_is_chosen_for_nccl_is_kept(before: dict[str, str], after: dict[str, str], tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from hocket.plugin.torch import nccl_events
+
+    if torch.version.cuda is None:
+        pytest.skip("this PyTorch has no NCCL")
+    ours = str(nccl_profiler_path())
+    environment = {name: ours if value == "ours" else value for name, value in before.items()}
+    nccl_events.offer(tmp_path, environment)
+    expected = {name: ours if value == "ours" else value for name, value in after.items()}
+    if expected["NCCL_PROFILER_PLUGIN"] == ours:
+        expected = {"HOCKET_NCCL_PROFILE": str(tmp_path), **expected}
+        expected.setdefault("HOCKET_NCCL_EVENTS", "collective,p2p,kernel_channel")
+    assert environment == expected
 
 
 @pytest.mark.torch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -14,11 +15,14 @@ from hocket.api.progress import Progress
 from hocket.api.result import Result
 from hocket.base.errors import FormatError
 from hocket.base.processes import started
+from hocket.chakra.job_folders import STREAMS, find_job
 from hocket.recording import watch as recorded
-from hocket.recording.folder import stream_path, stream_paths
+from hocket.recording.folder import no_streams, stream_paths
 from hocket.recording.hangs import Report
 
 __all__ = ["Watched", "watch", "watching"]
+
+_PAUSE_S = 0.5
 
 
 @dataclass(eq=False, repr=False)
@@ -37,32 +41,44 @@ class Watched(Result):
 
 
 def watch(request: CollectionWatch, progress: Progress) -> Watched:
-    """Says each report when it is there; the result has its exit code."""
-    folder = Path(request.folder)
+    """Says each report when it is there; the result has its exit code. Of a folder of jobs the latest is followed, of
+    an empty one the first that comes."""
     told: list[Report] = []
 
     def tell(report: Report) -> None:
         told.append(report)
-        lines = [json.dumps(asdict(report))] if request.json else [*report.text()] or ["nothing hangs"]
+        lines = [json.dumps(asdict(report))] if request.json else [*report.text()]
         for line in lines:
             progress.say(line)
 
+    folder = find_job(request.folder).path
     if not request.once:
-        return Watched(request, told, recorded.watch(folder, request.timeout, tell))
+        return Watched(request, told, recorded.watch(_begun(request.folder), request.timeout, tell))
     if not stream_paths(folder):
-        raise FormatError(f"{stream_path(folder, 0).parent}: no rank*.stream: is this the folder of a collection?")
+        raise no_streams(folder)
     watcher = recorded.Watch(folder, request.timeout)
     report = watcher.look()
     tell(report)
     return Watched(request, told, watcher.verdict(report))
 
 
+def _begun(folder: str) -> Path:
+    """The job's folder, once there is one."""
+    try:
+        find_job(folder)
+    except FormatError:  # the first job's folder is there a moment before `latest` leads to it
+        time.sleep(_PAUSE_S)
+    while not (job := find_job(folder).path / STREAMS).is_dir():
+        time.sleep(_PAUSE_S)
+    return job.parent
+
+
 @contextmanager
-def watching(folder: str, wanted: bool) -> Iterator[None]:
+def watching(folder: Path, wanted: bool) -> Iterator[None]:
     """While inside and `wanted`, another process says on stderr what the job that writes into `folder` waits for when
     it hangs."""
     if not wanted:
         yield
         return
-    with started([sys.executable, "-m", "hocket", "collect", "watch", folder], stdout=sys.stderr):
+    with started([sys.executable, "-m", "hocket", "collect", "watch", str(folder)], stdout=sys.stderr):
         yield
