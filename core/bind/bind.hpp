@@ -63,6 +63,7 @@ void bind_demand(nb::module_& m);                // a part of `synthesizer`
 void bind_simulator(nb::module_& m);
 void bind_astra(nb::module_& m);
 void bind_translator(nb::module_& m);
+void bind_device(nb::module_& m);
 void bind_executor(nb::module_& m);
 void bind_nccl(nb::module_& m);
 void bind_nccl_tuner(nb::module_& m);  // a part of `nccl`

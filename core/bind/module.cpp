@@ -27,6 +27,7 @@ NB_MODULE(_core, m) {
   subject("simulator", hocket::bind::bind_simulator);
   subject("astra", hocket::bind::bind_astra);
   subject("translator", hocket::bind::bind_translator);
+  subject("device", hocket::bind::bind_device);
   subject("executor", hocket::bind::bind_executor);
   subject("nccl", hocket::bind::bind_nccl);
 }

@@ -43,6 +43,11 @@ class Binding:
         return REDUCTION_NUMBER.get(self.request.reduction or Reduction.SUM, REDUCTION_NUMBER[Reduction.SUM])
 
     @property
+    def element_bytes(self) -> int:
+        """Of what is reduced; 1 where nothing is."""
+        return 1 if self.request.reduction is None else self.dtype.itemsize
+
+    @property
     def num_ranks(self) -> int:
         return self.choice.algorithm.program.num_ranks
 
@@ -51,7 +56,7 @@ class Binding:
         return self.num_ranks if self.request.kind.in_blocks else 1
 
     @property
-    def _padded_bytes(self) -> int:
+    def padded_bytes(self) -> int:
         """Of a share, in whole chunks."""
         return self.choice.chunk_bytes * self.choice.algorithm.program.chunks_per_loop // self._shares
 
@@ -68,7 +73,7 @@ class Binding:
                 output = self._empty(output_shares)
             source = self._view(request.inputs) if not _overlap(request.inputs, request.outputs) else None
             return self._filled(self._empty(input_shares)) if source is None else source, output
-        share = slice(rank * self._padded_bytes, (rank + 1) * self._padded_bytes)
+        share = slice(rank * self.padded_bytes, (rank + 1) * self.padded_bytes)
         if request.kind.output_is_block:
             whole = self._filled(self._empty(input_shares))
             return whole, whole[share]
@@ -77,38 +82,43 @@ class Binding:
             whole = self._empty(output_shares)
         return self._filled(whole[share] if request.kind.input_is_block else whole), whole
 
-    def finish(self, output: torch.Tensor) -> None:
-        """Turns what the program left in its output into the call's result."""
+    @property
+    def is_mean(self) -> bool:
+        return self.request.reduction is Reduction.AVG
+
+    def finish(self, output: torch.Tensor, is_divided: bool = False) -> None:
+        """Turns what the program left in its output into the call's result; `is_divided`: a mean is one already."""
         request = self.request
         if not request.outputs:
             return
         first = request.outputs[0]
-        if request.reduction is Reduction.AVG:
+        if self.is_mean and not is_divided:
             output.view(first.dtype).div_(self.num_ranks)
         if output.data_ptr() == first.data_ptr():
             return
-        data = output.view(-1, self._padded_bytes)[:, : self.share_bytes].reshape(-1)
+        data = output.view(-1, self.padded_bytes)[:, : self.share_bytes].reshape(-1)
         sizes = [tensor.nbytes for tensor in request.outputs]
         for tensor, part in zip(request.outputs, data.split(sizes), strict=True):
             _write(tensor.detach(), part.view(tensor.dtype).view(tensor.shape))
 
     def _view(self, tensors: list[torch.Tensor]) -> torch.Tensor | None:
         """The tensors' memory as bytes, where the program can work on it."""
-        usable = len(tensors) == 1 and tensors[0].is_contiguous() and self.share_bytes == self._padded_bytes
+        usable = len(tensors) == 1 and tensors[0].is_contiguous() and self.share_bytes == self.padded_bytes
         return _bytes(tensors[0]) if usable else None
 
     def _empty(self, shares: int) -> torch.Tensor:
-        return torch.empty(shares * self._padded_bytes, dtype=torch.uint8, device=self._tensor.device)
+        return torch.empty(shares * self.padded_bytes, dtype=torch.uint8, device=self._tensor.device)
 
     def _filled(self, target: torch.Tensor) -> torch.Tensor:
         """`target` with the request's input in it, a padded share after the other, unless that lies there already."""
         inputs = self.request.inputs
         if inputs and target.data_ptr() != inputs[0].data_ptr():
             parts = [_bytes(tensor) for tensor in inputs]
-            rows = target.view(-1, self._padded_bytes)
+            rows = target.view(-1, self.padded_bytes)
             source = parts[0] if len(parts) == 1 else torch.cat(parts)
             rows[:, : self.share_bytes] = source.view(-1, self.share_bytes)
-            rows[:, self.share_bytes :] = 0
+            if self.share_bytes < self.padded_bytes:  # on a device a launch, of nothing
+                rows[:, self.share_bytes :] = 0
         return target
 
 

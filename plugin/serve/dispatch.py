@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import torch
 
+from hocket.plugin.torch import interfaces
 from hocket.plugin.torch.redispatch import SERVING, Kernel, hand_on_to_torch, served
 
 __all__ = ["Dispatch", "Kernel"]
@@ -15,7 +16,7 @@ class Dispatch:
 
     def __init__(self) -> None:
         self._libraries: dict[str, torch.library.Library] = {}
-        self._below_collector = torch._C._dispatch_has_kernel_for_dispatch_key("c10d::allreduce_", "BackendSelect")
+        self._below_collector = interfaces.HAS_KERNEL.need()("c10d::allreduce_", "BackendSelect")
 
     def install(self, operation: str, make: Callable[[Kernel], Kernel]) -> None:
         """For `operation`, such as "c10d::allreduce_", the kernel that `make` makes of PyTorch's. Both take the

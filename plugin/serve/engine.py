@@ -1,6 +1,7 @@
 """Runs the algorithms of one process group, one after another in the order of issue."""
 
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -15,7 +16,7 @@ from hocket.base.errors import HocketError
 from hocket.plugin.serve.binding import Binding
 from hocket.plugin.serve.counts import Counts
 from hocket.plugin.serve.failure_notices import FailureNotices
-from hocket.plugin.serve.streams import Mark, Streams
+from hocket.plugin.serve.streams import Mark, Stash, Streams
 
 __all__ = ["Engine", "Task", "Transport"]
 
@@ -49,6 +50,7 @@ class Task:
         self.settled: torch.futures.Future[list[torch.Tensor]] = engine.streams.future()
         self.done = threading.Event()
         self.end: Mark = None
+        self._stash: Stash | None = None
         self.error: HocketError | None = None
 
     def result(self) -> list[torch.Tensor]:
@@ -61,7 +63,13 @@ class Task:
         """As `result`; what the caller's stream does next comes after the operation."""
         outputs = self.result()
         self.engine.streams.join(self.end)
+        self.release()
         return outputs
+
+    def release(self) -> None:
+        """To be called when the caller's stream comes after the operation, for its tensors' memory."""
+        if self._stash is not None:
+            self._stash.release()
 
     @property
     def outputs(self) -> list[torch.Tensor]:
@@ -71,7 +79,8 @@ class Task:
         """Settles the task whatever happens. Raises what is no error but ends the program, such as Ctrl-C."""
         streams = self.engine.streams
         tensors = [tensor for binding in self.bindings for tensor in binding.request.inputs + binding.request.outputs]
-        with streams.running(tensors):
+        self._stash = streams.stash(tensors)
+        with streams.running():
             try:
                 self.engine.run(self)
             except BaseException as error:
@@ -127,10 +136,12 @@ class Engine:
             raise self._failure
         for binding in task.bindings:
             try:
+                begin = time.perf_counter_ns()
                 with torch.inference_mode():
                     self._transport.run(binding, task.timeout)
+                took = 0 if self.streams.enqueue else time.perf_counter_ns() - begin  # that of devices is not seen
                 by_p2p = int(self._transport.by_messages)
-                self._counts.add(binding.choice.algorithm.name, binding.size_bytes, calls_by_p2p=by_p2p)
+                self._counts.add(binding.choice.algorithm.name, binding.size_bytes, 1, by_p2p, took)
             except BaseException as error:
                 where = f"rank {self.rank} of {self.size}, {task.name} by {binding.choice.algorithm.name}"
                 self._failure = HocketError(f"{where}: {self._give_up(error)}")

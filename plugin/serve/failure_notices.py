@@ -1,7 +1,8 @@
 """Why a rank gave up, told through the job's store: its peers see no more than that its connections close."""
 
 import torch.distributed as dist
-from torch.distributed.distributed_c10d import _get_default_store
+
+from hocket.plugin.torch import interfaces
 
 __all__ = ["FailureNotices"]
 
@@ -10,7 +11,7 @@ class FailureNotices:
     """Of the ranks of one group."""
 
     def __init__(self, group: dist.ProcessGroup) -> None:
-        self._store = _get_default_store()
+        self._store = interfaces.STORE.need()()
         self._prefix = f"hocket/gave_up/{group.group_name}"
 
     def leave(self, rank: int, why: str) -> None:

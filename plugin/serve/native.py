@@ -46,7 +46,7 @@ class NativeTransport:
     def run(self, binding: Binding, timeout: timedelta) -> None:
         self._calls += 1
         part = self._part(binding.choice, timeout // _MILLISECOND)
-        run_bound(part, self._connections.mesh, binding, self._rank, self._calls, timeout)
+        run_bound(part, self._connections.mesh, binding, binding.buffers(self._rank), self._calls, timeout)
 
     def _part(self, choice: ProgramChoice, limit_ms: int) -> native.Program:
         if choice.number not in self._parts:
@@ -57,13 +57,18 @@ class NativeTransport:
 
 
 def run_bound(
-    part: native.Program, transport: native.Transport, binding: Binding, rank: int, call: int, timeout: timedelta
+    part: native.Program,
+    transport: native.Transport,
+    binding: Binding,
+    buffers: tuple[torch.Tensor, torch.Tensor],
+    call: int,
+    timeout: timedelta,
 ) -> None:
-    """Serves a request; `call` counts those of the group."""
+    """Serves a request in its buffers; `call` counts those of the group."""
     number, element, operation = binding.choice.number, binding.element, binding.operation
     # what all ranks of the call must agree on; tuples of integers have one hash everywhere
     signature = hash((call, number, binding.size_bytes, element, operation)) & (1 << 64) - 1
-    source, target = binding.buffers(rank)
+    source, target = buffers
     addresses, limit_ms = (source.data_ptr(), target.data_ptr()), timeout // _MILLISECOND
     native.run(part, transport, *addresses, binding.choice.chunk_bytes, element, operation, signature, limit_ms)
     binding.finish(target)

@@ -1,4 +1,4 @@
-/// The number of a reduction, which PyTorch 2.4 to 2.9 keep from Python.
+/// The number of a reduction, which PyTorch 2.4 to 2.14 keep from Python.
 
 #include <torch/library.h>
 

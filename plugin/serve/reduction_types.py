@@ -1,4 +1,4 @@
-"""Which reduction an operation's argument is: PyTorch tells from 2.10 on; before, a few lines of C++ do."""
+"""Which reduction an operation's argument is: PyTorch tells from 2.15 on; before, a few lines of C++ do."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,6 +10,7 @@ import torch.distributed as dist
 
 from hocket.base.errors import HocketError
 from hocket.plugin.native_build import build
+from hocket.plugin.torch import interfaces
 from hocket.plugin.torch.native.library import build_key, compiler_command
 
 __all__ = ["reduction_reader"]
@@ -22,8 +23,9 @@ _NAME = "hocket_reductions"
 def reduction_reader() -> Callable[[Any], dist.ReduceOp.RedOpType]:
     """Tells the type of a boxed ReduceOp. Raises HocketError where it has to be compiled for an old PyTorch, once, and
     cannot be."""
-    if hasattr(dist.ReduceOp, "unbox"):
-        return lambda boxed: dist.ReduceOp.unbox(boxed).op
+    unbox = interfaces.UNBOX_REDUCTION.found
+    if unbox is not None:
+        return lambda boxed: unbox(boxed).op
     try:
         torch.ops.load_library(str(build([_SOURCE], compiler_command(), build_key(), _NAME)))
     except (HocketError, OSError) as error:

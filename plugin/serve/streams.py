@@ -1,15 +1,38 @@
-"""Where a group's work is done beside the caller's: on a CUDA stream of its own; on CPUs, on a thread (`engine`)."""
+"""Where a group's work is done beside the caller's: on a device, on a stream; on CPUs, on a thread (`engine`)."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import torch
 
-__all__ = ["HostStreams", "Mark", "SideStream", "Streams"]
+__all__ = ["HostStreams", "Mark", "SideStream", "Stash", "Streams", "is_capturing"]
 
 #: A point in a stream's work; None where there are no streams.
 Mark = Any
+
+
+class Stash:
+    """References to tensors that a stream works on, which is not theirs: without, who frees them would have their
+    memory used by others before that stream is done.
+
+    As NCCL's process group keeps them: until who issued the work has its own stream wait for the end, which costs
+    nothing. Of work that nobody waits for they are recorded on the stream, for the allocator to ask when it is done.
+    """
+
+    __slots__ = ("_stream", "_tensors")
+
+    def __init__(self, tensors: Sequence[torch.Tensor], stream: Any) -> None:
+        self._tensors = list(tensors)
+        self._stream = stream
+
+    def release(self) -> None:
+        """To be called when the caller's stream waits for the work's end."""
+        self._tensors.clear()
+
+    def __del__(self) -> None:
+        for tensor in self._tensors:
+            tensor.record_stream(self._stream)
 
 
 class Streams(Protocol):
@@ -20,9 +43,11 @@ class Streams(Protocol):
     def future(self) -> "torch.futures.Future[list[torch.Tensor]]":
         """A future whose waiters' streams wait for the stream on which it is set."""
 
-    def running(self, tensors: Sequence[torch.Tensor]) -> AbstractContextManager[None]:
-        """Within, work on `tensors` comes after all that the caller's stream was given so far, and beside what it will
-        be given."""
+    def stash(self, tensors: Sequence[torch.Tensor]) -> Stash | None:
+        """What keeps the tensors' memory for work on them; None where who issues it holds them long enough."""
+
+    def running(self) -> Any:
+        """Within, work comes after all that the caller's stream was given so far, and beside what it will be given."""
 
     def mark(self) -> Mark:
         """To be called within `running`: the end of the work so far."""
@@ -39,8 +64,12 @@ class HostStreams:
     def future(self) -> "torch.futures.Future[list[torch.Tensor]]":
         return torch.futures.Future()
 
-    def running(self, tensors: Sequence[torch.Tensor]) -> AbstractContextManager[None]:
-        return nullcontext()
+    def stash(self, tensors: Sequence[torch.Tensor]) -> Stash | None:
+        return None
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        yield
 
     def mark(self) -> Mark:
         return None
@@ -50,33 +79,38 @@ class HostStreams:
 
 
 class SideStream:
-    """A GPU: one more stream, in the order that ProcessGroupNCCL gives its own. The host never waits.
-
-    `cuda` is the part of `torch.cuda` that is used.
-    """
+    """A GPU: one more stream, in the order that ProcessGroupNCCL gives its own. The host never waits."""
 
     enqueue = True
 
-    def __init__(self, device: torch.device, cuda: Any = torch.cuda) -> None:
+    def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._cuda = cuda
-        self._side = cuda.Stream(device)
+        self._module: Any = getattr(torch, device.type)  # torch.cuda
+        self._side = self._module.Stream(device)
 
     def future(self) -> "torch.futures.Future[list[torch.Tensor]]":
         return torch.futures.Future(devices=[self._device])
 
+    def stash(self, tensors: Sequence[torch.Tensor]) -> Stash | None:
+        return Stash(tensors, self._side)
+
     @contextmanager
-    def running(self, tensors: Sequence[torch.Tensor]) -> Iterator[None]:
-        self._side.wait_stream(self._cuda.current_stream(self._device))
-        for tensor in tensors:
-            tensor.record_stream(self._side)  # its memory may be another's only when the side stream is done, too
-        with self._cuda.stream(self._side):
+    def running(self) -> Iterator[None]:
+        self._side.wait_stream(self._module.current_stream(self._device))
+        with self._module.stream(self._side):
             yield
 
     def mark(self) -> Mark:
-        mark = self._cuda.Event()
+        mark = self._module.Event()
         mark.record(self._side)
         return mark
 
     def join(self, mark: Mark) -> None:
-        self._cuda.current_stream(self._device).wait_event(mark)
+        self._module.current_stream(self._device).wait_event(mark)
+
+
+def is_capturing(device: torch.device) -> bool:
+    """Whether this thread's current stream of the device captures a graph, so that nothing is done but remembered."""
+    if device.type == "cpu":
+        return False
+    return bool(getattr(torch, device.type).is_current_stream_capturing())

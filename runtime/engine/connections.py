@@ -14,6 +14,7 @@ class Connections:
 
     def __init__(self, rank: int, tell: Callable[[str], list[str]], host: str, shares_memory: bool) -> None:
         token, nearby = secrets.randbits(63), secrets.randbits(63) if shares_memory else 0
+        self.rank = rank
         self.mesh = native.Mesh(rank, host, token, nearby)
         answers = tell(f"{host}|{self.mesh.port}|{token}|{nearby}")
         hosts, *numbers = zip(*(answer.split("|") for answer in answers), strict=True)

@@ -28,9 +28,18 @@ class GroupMessages:
 
     `timeout` is of the calls to come; `dtype` and `function` say what a device reduces in them, and how; `lost` is the
     rank whose message failed, -1 where none did.
+
+    `begin` and `end`, methods of the backend, make one of the messages between them, in any order, as those of devices
+    have to be.
     """
 
-    def __init__(self, backend: Any, device: torch.device) -> None:
+    def __init__(
+        self,
+        backend: Any,
+        device: torch.device,
+        begin: Callable[[Any], None] | None = None,
+        end: Callable[[Any], Any] | None = None,
+    ) -> None:
         self.lost = -1
         self.timeout = timedelta(minutes=30)
         self.dtype = torch.uint8
@@ -39,14 +48,20 @@ class GroupMessages:
         self._device = device
         self._kept: list[torch.Tensor] = []
         self._taken: list[torch.Tensor] = []
-        self._exchange = self._as_one_group if backend.name() == "nccl" else self._one_by_one
+        self._buffers: Sequence[torch.Tensor] = ()
+        self._begin, self._end = begin, end
+        self._exchange = self._one_by_one if begin is None else self._as_one_group
 
     def transport(self) -> native.Messages:
         return native.Messages(self, self._device.type != "cpu")
 
+    def begin_call(self, buffers: Sequence[torch.Tensor]) -> None:
+        """The bytes on a device that the next call works on, beside what it will `take`; none after the last."""
+        self._buffers = buffers
+        self._taken.clear()
+
     def exchange(self, sends: Sequence[_Message], receives: Sequence[_Message]) -> None:
         """All messages of a round. Raises HocketError, naming the rank of one that failed."""
-        self._taken.clear()  # every call takes its memory before its first messages
         self._exchange(sends, receives)
 
     def take(self, num_bytes: int) -> int:
@@ -73,7 +88,11 @@ class GroupMessages:
         """Memory as bytes."""
         if self._device.type == "cpu":
             return torch.frombuffer((ctypes.c_ubyte * num_bytes).from_address(address), dtype=torch.uint8)
-        return torch.as_tensor(_OnDevice(address, num_bytes), device=self._device)
+        for memory in (*self._buffers, *self._taken):
+            begin = address - memory.data_ptr()
+            if 0 <= begin <= memory.nbytes - num_bytes:
+                return memory[begin : begin + num_bytes]
+        raise HocketError(f"a program left its buffers: {num_bytes} bytes at {address:#x} are in none of them")
 
     def _one_by_one(self, sends: Sequence[_Message], receives: Sequence[_Message]) -> None:
         begin, peer = monotonic(), -1
@@ -91,21 +110,10 @@ class GroupMessages:
 
     def _as_one_group(self, sends: Sequence[_Message], receives: Sequence[_Message]) -> None:
         """Between NCCL's group start and end. NCCL's watchdog keeps the time."""
-        self._backend._start_coalescing()
+        assert self._begin is not None and self._end is not None  # as __init__ chose
+        self._begin(self._backend)
         for peer, address, num_bytes in sends:
             self._backend.send([self._at(address, num_bytes)], peer, _TAG)
         for peer, address, num_bytes in receives:
             self._backend.recv([self._at(address, num_bytes)], peer, _TAG)
-        self._backend._end_coalescing().wait()  # of the current stream, not of the host
-
-
-class _OnDevice:
-    """Bytes of a CUDA device, as other libraries tell them to PyTorch."""
-
-    def __init__(self, address: int, num_bytes: int) -> None:
-        self.__cuda_array_interface__ = {
-            "shape": (num_bytes,),
-            "typestr": "|u1",
-            "data": (address, False),
-            "version": 3,
-        }
+        self._end(self._backend).wait()  # of the current stream, not of the host

@@ -23,14 +23,20 @@ _SUFFIXES = (".xml", ".json")
 
 @dataclass(frozen=True, eq=False)
 class ServedProgram:
-    """A proved program; `name` is its file as reports show it."""
+    """A proved program; `name` is its file as reports show it, `groups` the ranks of the groups that it is for (none:
+    of any that is as large)."""
 
     name: str
     program: Program
+    groups: tuple[tuple[int, ...], ...] = ()
 
     def describe(self) -> str:
         root = f" from or to rank {self.program.root}" if self.program.kind.rooted else ""
-        return f"{self.program.kind} on {self.program.num_ranks} ranks{root}"
+        groups = ""
+        if self.groups:
+            first = ",".join(map(str, self.groups[0][:8])) + (",..." if len(self.groups[0]) > 8 else "")
+            groups = f" of {first}" + (f" and {len(self.groups) - 1} more" if len(self.groups) > 1 else "")
+        return f"{self.program.kind} on {self.program.num_ranks} ranks{root}{groups}"
 
     def part(self, rank: int) -> native.Program:
         """What `rank` runs over connections. Raises ScheduleError where its steps do not fit together."""
@@ -59,6 +65,18 @@ class Library:
         self.algorithms = tuple(algorithms)
         self.native = native.Library(self.index, printable(source))
         self._found: dict[tuple[Kind, int, int, int, int, bool], ProgramChoice | str] = {}
+
+    def of_group(self, ranks: tuple[int, ...]) -> "Library | str":
+        """The programs that a group of these ranks of the job may run, those that are made for it first; or why none.
+        Ranks that are not known are none of any program's groups."""
+        own = [one for one in self.algorithms if ranks in one.groups]
+        anybodys = [one for one in self.algorithms if not one.groups]
+        if len(anybodys) == len(self.algorithms):
+            return self
+        if own or anybodys:
+            return Library(self.source, [*own, *anybodys])
+        others = {group for one in self.algorithms for group in one.groups}
+        return f"no program for this group, only for {len(others)} others"
 
     @property
     def index(self) -> str:
@@ -138,7 +156,8 @@ def _read_place(place: Path, above: Path, verify: bool) -> list[ServedProgram]:
     if is_bundle(place):
         bundle = read_bundle(place)
         paths = [place / file.path for file in bundle.files]
-        return [read_one(path, above, bundle.root if path.suffix == ".xml" else None, verify) for path in paths]
+        roots = [bundle.root if path.suffix == ".xml" else None for path in paths]
+        return [read_one(path, above, root, verify, bundle.groups) for path, root in zip(paths, roots, strict=True)]
     files = [path for path in files_in_order(place, "executor") if path.suffix in _SUFFIXES]
     bundles = sorted(path for path in place.iterdir() if is_bundle(path))
     return [read_one(path, above, None, verify) for path in files] + [
@@ -146,9 +165,11 @@ def _read_place(place: Path, above: Path, verify: bool) -> list[ServedProgram]:
     ]
 
 
-def read_one(path: Path, above: Path, root: int | None, verify: bool) -> ServedProgram:
-    """A file's program, named from the folder `above`; `root` is an XML's, which does not tell it. Errors as
-    `read_library`."""
+def read_one(
+    path: Path, above: Path, root: int | None, verify: bool, groups: tuple[tuple[int, ...], ...] = ()
+) -> ServedProgram:
+    """A file's program, named from the folder `above`; `root` is an XML's, which does not tell it; `groups` as in
+    `ServedProgram`. Errors as `read_library`."""
     program = read_program(path, root=root)
     if program.kind is Kind.CUSTOM:
         raise FormatError(f"{path}: a custom collective is none that a job calls; leave the file out")
@@ -157,7 +178,7 @@ def read_one(path: Path, above: Path, root: int | None, verify: bool) -> ServedP
     try:
         if verify:
             execute(program, fifo_depth=FIFO_DEPTH[program.protocol])
-        algorithm = ServedProgram(printable(str(path.relative_to(above))), program)
+        algorithm = ServedProgram(printable(str(path.relative_to(above))), program, groups)
         for rank in range(program.num_ranks):
             algorithm.part(rank)
     except HocketError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hocket.base.errors import HocketError
 from hocket.base.scratch import hand_over, scratch_folder
+from hocket.runtime.device.wiring import Wiring
 from hocket.runtime.run.job import Job, Result, Row
 from hocket.runtime.run.processes import run_workers
 
@@ -14,8 +15,9 @@ __all__ = ["BACKENDS", "TRANSPORTS", "check_installed", "check_transport", "laun
 
 # backend: (module it needs, extra of hocket that brings it)
 BACKENDS = {"gloo": ("torch", "torch"), "mpi": ("mpi4py", "mpi")}
-#: How programs travel: the engine's shared memory or TCP, which need nothing, or a backend's messages.
-TRANSPORTS = ("shm", "tcp", *BACKENDS)
+#: How programs travel: the engine's shared memory or TCP, and the interpreter of devices on threads, which need
+#: nothing; or a backend's messages.
+TRANSPORTS = ("shm", "tcp", "device", *BACKENDS)
 
 
 def check_installed(backend: str) -> None:
@@ -45,6 +47,9 @@ def launch(job: Job, timeout_s: float) -> Iterator[Row]:
     with scratch_folder("run") as folder:
         job.library.write(folder, exchanging=task.transport in BACKENDS)
         hand_over(folder / "task.pickle", pickle.dumps((task, timeout_s)))
+        if task.transport == "device":
+            programs = [algorithm.program for algorithm in job.library.algorithms]
+            hand_over(folder / "wiring.pickle", pickle.dumps(Wiring.of(programs)))
         module = "hocket.runtime.run.worker"
         for fields in run_workers(module, folder, task.num_ranks, task.transport == "mpi", timeout_s, remedy):
             yield _row(fields)

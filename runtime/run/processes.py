@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from hocket.base.errors import HocketError
 from hocket.base.processes import started
-from hocket.base.scratch import hand_over
+from hocket.base.scratch import hand_over, wait_for_owner
 
 __all__ = ["end_with_launcher", "fail", "run_workers"]
 
@@ -39,7 +39,7 @@ def run_workers(
     commands = _commands(module, folder, ranks, by_mpi)
     read_end, write_end = os.pipe()
     lines = _lines(read_end)
-    options: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": write_end, "stderr": write_end}
+    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": write_end, "stderr": write_end}
     options["env"] = {**os.environ, "OMP_NUM_THREADS": "1"}
     # A session of its own: Ctrl-C reaches the launcher only, which then ends them all. mpiexec takes its time for that.
     options |= {"start_new_session": True, "grace_s": None if by_mpi else 0.0}
@@ -51,12 +51,12 @@ def run_workers(
         yield from _objects(workers, lines, folder, timeout_s, remedy)
 
 
-def end_with_launcher() -> None:
-    """In a worker. The launcher holds the other end of our standard input (mpiexec's, which hands it to rank 0 and ends
-    all others with it): when the launcher is gone, so are we."""
+def end_with_launcher(folder: Path) -> None:
+    """In a worker, before anything else: when the launcher is gone, whose `folder` is, so are we. An mpiexec that loses
+    its launcher while it starts may wait for ranks that wait for it."""
 
     def wait() -> None:
-        os.read(sys.stdin.fileno(), 1)
+        wait_for_owner(folder)
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()

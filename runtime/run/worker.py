@@ -42,7 +42,11 @@ def _connect(
             return ranks, own, lambda: "gloo's messages", lambda: messages.lost
     from hocket.runtime.run.local import connect_here
 
-    here = connect_here(folder, rank, task.num_ranks, task.transport == "shm")
+    here = connect_here(folder, rank, task.num_ranks, task.transport != "tcp")
+    if task.transport == "device":
+        from hocket.runtime.run.device import join_device
+
+        return join_device(task, here, folder, timeout_s), own, lambda: "device on threads", lambda: here.mesh.lost
     ranks = EngineRanks(task, rank, here.mesh, folder, timeout_s, lambda part: here.open(part, int(timeout_s * 1000)))
     return ranks, own, lambda: here.mesh.transports, lambda: here.mesh.lost
 
@@ -54,6 +58,7 @@ def main(folder: Path, rank: int | None) -> None:
     def lost() -> int:
         return -1
 
+    end_with_launcher(folder)
     try:
         with open(folder / "task.pickle", "rb") as file:
             task, timeout_s = pickle.load(file)
@@ -65,8 +70,6 @@ def main(folder: Path, rank: int | None) -> None:
             forget_names()
         else:
             at = rank
-        if rank is not None or at == 0:
-            end_with_launcher()
         hand_over(notes.with_suffix(".rank"), str(at))
         ranks, own, transport, lost = _connect(task, folder, at, timeout_s)
         for row in measure(task, ranks, own, transport):

@@ -1,5 +1,6 @@
 from hocket._core import astra as astra
 from hocket._core import chakra as chakra
+from hocket._core import device as device
 from hocket._core import nccl as nccl
 from hocket._core import schedule as schedule
 from hocket._core import simulator as simulator

@@ -28,7 +28,7 @@ INTEGERS = (torch.uint8, torch.int8, torch.int32, torch.int64)
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 OPS = (dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT, dist.ReduceOp.MAX, dist.ReduceOp.MIN)
 SIZES = (1, 7, 64, 4099)
-ENGINES = ("native", "p2p")
+ENGINES = ("native", "p2p", "device")
 
 
 def values(count: int, dtype: torch.dtype) -> Tensor:

@@ -43,8 +43,8 @@ def job(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[
 
 
 def everyone(job: tuple[list[dict[str, Any]], str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of every rank, of the native engine and of messages."""
-    assert all(list(facts) == ["native", "p2p"] for facts in job[0])
+    """Of every rank, of the native engine, of messages and of the device interpreter."""
+    assert all(list(facts) == ["native", "p2p", "device"] for facts in job[0])
     return [of_engine for facts in job[0] for of_engine in facts.values()]
 
 
@@ -70,8 +70,10 @@ def test_averages_and_asynchronous_works(job: tuple[list[dict[str, Any]], str, A
 def test_report_says_what_ran_and_what_did_not(job: tuple[list[dict[str, Any]], str, dict[str, Any]]) -> None:
     _, printed, report = job
     for entry in report["algorithms"]:  # the same job on each engine
-        assert entry["calls"] == 2 * entry["calls_by_p2p"] > 0, entry
+        assert entry["calls"] == 3 * entry["calls_by_p2p"] > 0, entry
     reasons = {(entry["operation"], entry["reason"]) for entry in report["stock"]}
     assert ("allreduce", "empty tensors") in reasons
     assert ("reduce_scatter_base", "no program for reduce_scatter on 2 ranks") in reasons
-    assert "made/all_reduce_4.json (all_reduce on 4 ranks): " in printed
+    (row,) = [line.split() for line in printed.splitlines() if "made/all_reduce_4.json" in line]
+    calls = next(entry["calls"] for entry in report["algorithms"] if entry["file"] == row[0])
+    assert row[1:6] == ["all_reduce", "on", "4", "ranks", str(calls)]

@@ -115,10 +115,15 @@ def test_collector_and_algorithms_work_side_by_side(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stderr.count("hocket: algorithms of") == 1, "rank 0 alone reports"
     assert "Overriding a previously registered kernel" not in done.stderr
-    assert "made/all_gather_2.json (all_gather on 2 ranks): 3 calls" in done.stderr
-    assert "made/all_reduce_4.json (all_reduce on 4 ranks): never ran" in done.stderr
-    assert "stock: 2001 allreduce: no program for all_reduce on 2 ranks" in done.stderr
-    summary = json.loads((tmp_path / "traces" / "summary.json").read_text())
+    said = [line.split() for line in done.stderr.splitlines()]
+    assert ["made/all_gather_2.json", "all_gather", "on", "2", "ranks", "3"] in [words[:6] for words in said]
+    assert ["made/all_reduce_4.json", "all_reduce", "on", "4", "ranks", "0", "never", "ran"] in said
+    assert "the stock library ran 2001 calls, which took their callers " in done.stderr
+    rows = [" ".join(words) for words in said if words[:1] == ["allreduce"]]
+    assert all(row.endswith("no program for all_reduce on 2 ranks") for row in rows)
+    assert [row.split()[1] for row in rows].count("group") == 2  # the threads'
+    assert any(" world (0,1) 3.906 KiB 1 " in row for row in rows)
+    summary = json.loads((tmp_path / "traces" / "latest" / "summary.json").read_text())
     assert "all_gather" in json.dumps(summary) and "all_reduce" in json.dumps(summary)
 
 
@@ -130,6 +135,20 @@ def broken(folder: Path) -> Path:
     return handmade.write(folder, replace(ring, gpus=(shortened, *ring.gpus[1:])))
 
 
+def test_programs_that_are_absent_end_the_job_with_one_line(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import torch; print('training')"],
+        env={**os.environ, "HOCKET_ALGORITHMS": "nonexist"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"hocket: HOCKET_ALGORITHMS={tmp_path / 'nonexist'}: nonexist: ")
+
+
 def test_a_wrong_program_ends_the_job_before_it_starts(tmp_path: Path) -> None:
     programs = broken(tmp_path / "broken")
     done = subprocess.run(
@@ -139,8 +158,9 @@ def test_a_wrong_program_ends_the_job_before_it_starts(tmp_path: Path) -> None:
         text=True,
         timeout=120,
     )
-    assert done.returncode != 0 and "training" not in done.stdout
-    assert f"{programs / 'all_reduce_4.json'}: " in done.stderr
+    assert done.returncode == 3 and "training" not in done.stdout
+    assert f"hocket: HOCKET_ALGORITHMS={programs}: {programs / 'all_reduce_4.json'}: " in done.stderr
+    assert "Traceback" not in done.stderr
     with pytest.raises(ScheduleError, match=r"broken/all_reduce_4\.json: .*"):
         read_library(str(programs))
 

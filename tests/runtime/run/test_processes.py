@@ -178,7 +178,7 @@ def test_a_wrong_file_is_refused_before_anything_runs(corrupted: Path) -> None:
         (["-n", 8], 3, "made for ngpus=4, asked to run on 8 ranks; use -n 4"),
         (["--size", "1000"], 3, "its 250 float32 elements cannot be cut into nchunksperloop=4 equal chunks"),
         (["--size", "big"], 2, "--size: 'big' is not a size"),
-        (["--backend", "nccl"], 2, "--transport nccl: no such choice; known: gloo, mpi, shm, tcp"),
+        (["--backend", "nccl"], 2, "--transport nccl: no such choice; known: device, gloo, mpi, shm, tcp"),
         (["--op", "avg"], 2, "--op avg: no such choice; known: max, min, prod, sum"),
         (["--dtype", "fp8"], 2, "--dtype fp8: no such choice"),
         (["--root", "4"], 3, "root 4 is not one of the ranks 0..3"),
@@ -323,7 +323,7 @@ def test_what_is_printed_can_be_pasted_into_a_shell(runtime: str, ring: Path, tm
 
 
 @pytest.mark.parametrize(
-    ("backend", "said"), [("nvlink", "--transport nvlink: no such choice; known: gloo, mpi, shm, tcp")]
+    ("backend", "said"), [("nvlink", "--transport nvlink: no such choice; known: device, gloo, mpi, shm, tcp")]
 )
 def test_a_run_that_cannot_start_prints_no_table(backend: str, said: str, ring: Path) -> None:
     done = run(ring, "--backend", backend)

@@ -9,15 +9,18 @@ from threading import Barrier
 from typing import Any
 
 from hocket._core import executor as native
+from hocket.runtime.device.threads import ThreadRank
+from hocket.runtime.device.wiring import Wiring
 from hocket.runtime.engine.connections import Connections
 from hocket.runtime.engine.library import Library, ServedProgram
 from hocket.runtime.run import Row, RunTask
+from hocket.runtime.run.device import DeviceRanks
 from hocket.runtime.run.measure import measure
 from hocket.runtime.run.ranks import EngineRanks
 from hocket.schedule import Program
 
-#: Shared memory, TCP, and messages that are only sent and received.
-CARRIERS = ("shm", "tcp", "messages")
+#: Shared memory, TCP, messages that are only sent and received, and the device interpreter on threads.
+CARRIERS = ("shm", "tcp", "messages", "device")
 _TIMEOUT_S = 20
 
 
@@ -32,7 +35,9 @@ class Meeting:
         def told(words: str) -> list[str]:
             self._words[rank] = words
             self._barrier.wait(_TIMEOUT_S)
-            return list(self._words)
+            everyones = list(self._words)
+            self._barrier.wait(_TIMEOUT_S)  # before they tell something else
+            return everyones
 
         return told
 
@@ -52,20 +57,35 @@ class Messages:
             ctypes.memmove(address, data, count)
 
 
-def run_by_engine(programs: Sequence[Program], task: RunTask, folder: Path, carried: str) -> list[Row]:
-    """The rows that all ranks measure alike."""
+def run_by_engine(
+    programs: Sequence[Program],
+    task: RunTask,
+    folder: Path,
+    carried: str,
+    *,
+    lanes: int = 1,
+    seed: int | None = None,
+    slot_bytes: int = 4096,
+) -> list[Row]:
+    """The rows that all ranks measure alike. `lanes`, `seed` and `slot_bytes` (small, so that calls take several
+    slices) are the device's."""
     library = Library("made", [ServedProgram(str(number), program) for number, program in enumerate(programs)])
     library.write(folder, exchanging=carried == "messages")
     size = task.num_ranks
     meeting = Meeting(size)
+    wiring = Wiring.of(programs)
     queues: dict[Any, SimpleQueue[bytes]] = {(a, b): SimpleQueue() for a in range(size) for b in range(size)}
 
     def rank_rows(rank: int) -> list[Row]:
         if carried == "messages":
             transport = native.Messages(Messages(rank, queues), False)
             return list(measure(task, EngineRanks(task, rank, transport, folder, _TIMEOUT_S)))
-        here = Connections(rank, meeting.tell(rank), "127.0.0.1", carried == "shm")
+        here = Connections(rank, meeting.tell(rank), "127.0.0.1", carried in ("shm", "device"))
         try:
+            if carried == "device":
+                window = wiring.window(slot_bytes, slot_bytes)
+                device = ThreadRank(wiring, rank, meeting.tell(rank), lanes=lanes, seed=seed, window=window)
+                return list(measure(task, DeviceRanks(task, here, wiring, device, folder, _TIMEOUT_S)))
             ranks = EngineRanks(task, rank, here.mesh, folder, _TIMEOUT_S, lambda part: here.open(part, 20_000))
             rows = list(measure(task, ranks))
             assert here.mesh.transports == {"shm": "shared memory", "tcp": "TCP"}[carried]

@@ -1,0 +1,1 @@
+"""Programs on accelerators: one interpreter, for GPUs and for threads of this machine's processors."""

@@ -1,0 +1,98 @@
+"""What all ranks must know of a library's programs alike: its connections, with their numbers at both ends."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket._core import device as native
+from hocket._core import executor
+from hocket.schedule import FIFO_DEPTH, Gpu, Program
+
+__all__ = ["SLOT_BYTES", "Wiring"]
+
+#: Data of a message. Smaller ones would cost a wait more often; two of a connection still fit a core's cache. Packets
+#: are for what takes no longer than its latency.
+SLOT_BYTES = 512 << 10
+PACKET_BYTES = 16 << 10
+
+_Connection = tuple[int, int, int]  # sender, receiver, channel
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """Of `num_ranks` ranks and their windows. `numbers` of each program and rank, a row of four for each thread block:
+    of the connection that leaves, among this rank's and among its receiver's, then of the one that comes, here and at
+    its sender; -1 where it has none. `depths`: messages that each program's connections hold; `packets`: whether its
+    messages are packets; `largest`: chunks of a message, at most."""
+
+    num_ranks: int
+    connections: int
+    most_blocks: int
+    depths: tuple[int, ...]
+    packets: tuple[bool, ...]
+    largest: tuple[int, ...]
+    numbers: tuple[tuple[NDArray[np.int32], ...], ...]
+
+    @classmethod
+    def of(cls, programs: Sequence[Program]) -> "Wiring":
+        """Those of all programs, which share connections: they run one after another."""
+        most_ranks = max(program.num_ranks for program in programs)
+        connections = sorted({found for program in programs for found in _connections(program)})
+        leaving, coming = [0] * most_ranks, [0] * most_ranks
+        ends = {}
+        for connection in connections:
+            sender, receiver, _ = connection
+            ends[connection] = leaving[sender], coming[receiver]
+            leaving[sender] += 1
+            coming[receiver] += 1
+        return cls(
+            most_ranks,
+            max(*leaving, *coming),
+            max(1, *(len(gpu.thread_blocks) for program in programs for gpu in program.gpus)),
+            tuple(FIFO_DEPTH[program.protocol] for program in programs),
+            tuple(program.protocol == "LL" for program in programs),
+            tuple(max(map(_largest_message, program.gpus), default=1) for program in programs),
+            tuple(tuple(_numbers(program, rank, ends) for rank in range(program.num_ranks)) for program in programs),
+        )
+
+    def window(self, slot_bytes: int = SLOT_BYTES, packet_bytes: int = PACKET_BYTES) -> native.Window:
+        """What each rank needs for its ends of the connections."""
+        plain = [depth for depth, packets in zip(self.depths, self.packets, strict=True) if not packets]
+        return native.Window(self.connections, max(plain, default=1), slot_bytes, packet_bytes)
+
+    def tables(self, number: int, rank: int, part: executor.Program) -> native.Tables:
+        """A rank's part of the program at that position, ready to be run."""
+        return native.Tables(part, self.numbers[number][rank], self.largest[number])
+
+    def way(
+        self, number: int, element: int, reduction: int, size: tuple[int, ...], timeout_ms: int, is_mean: bool = False
+    ) -> native.Way:
+        """How the program at that position is run; of `size`, the call's, all ranks must have the same."""
+        # tuples of integers have one hash everywhere
+        signature = hash((number, element, reduction, is_mean, *size)) & (1 << 64) - 1
+        return native.Way(element, reduction, is_mean, self.depths[number], self.packets[number], signature, timeout_ms)
+
+
+def _largest_message(gpu: Gpu) -> int:
+    counts = [step.count for block in gpu.thread_blocks for step in block.steps if step.type.sends]
+    return max(counts, default=1)
+
+
+def _connections(program: Program) -> Iterable[_Connection]:
+    for rank, gpu in enumerate(program.gpus):
+        for block in gpu.thread_blocks:
+            if block.send >= 0:
+                yield rank, block.send, block.channel
+            if block.receive >= 0:
+                yield block.receive, rank, block.channel
+
+
+def _numbers(program: Program, rank: int, ends: dict[_Connection, tuple[int, int]]) -> NDArray[np.int32]:
+    rows = []
+    for block in program.gpus[rank].thread_blocks:
+        leaves = ends[rank, block.send, block.channel] if block.send >= 0 else (-1, -1)
+        comes = ends[block.receive, rank, block.channel] if block.receive >= 0 else (-1, -1)
+        rows.append((*leaves, *reversed(comes)))
+    return np.array(rows, np.int32).reshape(-1)
