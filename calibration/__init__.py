@@ -7,6 +7,7 @@ from hocket.calibration.curve import MeasuredCurve, curves_of
 from hocket.calibration.disagreements import Disagreement, disagreements
 from hocket.calibration.fitting import CurveFit, fit_curve
 from hocket.calibration.impossible import refuse_impossible
+from hocket.calibration.kernel_costs import CostsFit, MeasuredProgram, fit_costs, program_time_ps
 from hocket.calibration.levels import Estimate, LevelFit
 from hocket.calibration.machine import on_machines
 from hocket.calibration.measurement import Assumed, Measurement
@@ -25,6 +26,7 @@ __all__ = [
     "Assumed",
     "Calibrated",
     "Calibration",
+    "CostsFit",
     "CurveFit",
     "Disagreement",
     "Errors",
@@ -32,6 +34,7 @@ __all__ = [
     "HeldOut",
     "LevelFit",
     "MeasuredCurve",
+    "MeasuredProgram",
     "Measurement",
     "NcclCalibration",
     "Pieces",
@@ -41,12 +44,14 @@ __all__ = [
     "calibrated_topology",
     "curves_of",
     "disagreements",
+    "fit_costs",
     "fit_curve",
     "hold_out",
     "measured_releases",
     "measured_settings",
     "on_machines",
     "predictor",
+    "program_time_ps",
     "read_measurements",
     "read_nccl_calibration",
     "read_parameters",

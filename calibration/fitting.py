@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import FormatError
 from hocket.calibration.curve import MeasuredCurve
+from hocket.calibration.descent import cauchy_loss, cauchy_weight, descend
 from hocket.calibration.pieces import Pieces
 
 __all__ = ["LEAST_SIZES", "TUNING", "CurveFit", "fit_curve", "leave_one_out", "noise_of"]
@@ -104,6 +105,10 @@ def noise_of(curve: MeasuredCurve) -> float:
     return float(np.clip(1.4826 * min(bend, max(spread, bend / 4)), _LEAST_NOISE, _MOST_NOISE))
 
 
+def _bounded(theta: _Floats) -> _Floats:
+    return np.append(theta[:-1], np.clip(theta[-1], -9.0, np.log(_MOST_PIPELINING)))
+
+
 @dataclass(frozen=True, eq=False)
 class _Problem:
     """Parameters: the logarithms of latencies, of inverse bandwidths, and of the pipelining."""
@@ -128,10 +133,10 @@ class _Problem:
         return np.log(time) - self.log_time, slope
 
     def loss(self, theta: _Floats) -> float:
-        return float(np.log1p((self.residual(theta)[0] / self.scale) ** 2).sum())
+        return cauchy_loss(self.residual(theta)[0], self.scale)
 
     def weight(self, theta: _Floats) -> _Floats:
-        return 1 / (1 + (self.residual(theta)[0] / self.scale) ** 2)
+        return cauchy_weight(self.residual(theta)[0], self.scale)
 
     def best(self, count: int) -> _Floats:
         """The parameters of least loss that the starts lead to."""
@@ -150,27 +155,15 @@ class _Problem:
         return starts
 
     def descend(self, theta: _Floats) -> _Floats:
-        """Levenberg-Marquardt."""
-        damping, loss = 1e-2, self.loss(theta)
-        for _ in range(_STEPS):
-            residual, slope = self.residual(theta)
-            weight = 1 / (1 + (residual / self.scale) ** 2)
-            normal = slope.T @ (slope * weight[:, None])
-            target = slope.T @ (residual * weight)
-            step = np.linalg.solve(normal + damping * np.diag(np.diag(normal) + 1e-3), target)
-            tried = theta - np.clip(step, -1.0, 1.0)
-            tried[-1] = np.clip(tried[-1], -9.0, np.log(_MOST_PIPELINING))
-            tried_loss = self.loss(tried)
-            if tried_loss < loss:
-                small = loss - tried_loss < 1e-9 * loss
-                theta, loss, damping = tried, tried_loss, max(damping / 4, 1e-7)
-                if small:
-                    break
-            elif damping > 1e8:
-                break
-            else:
-                damping *= 6
-        return theta
+        return descend(
+            theta,
+            lambda tried: self.residual(tried)[0],
+            lambda taken, _: self.residual(taken)[1],
+            self.scale,
+            steps=_STEPS,
+            least_gain=1e-9,
+            within=_bounded,
+        )
 
     def used(self, theta: _Floats) -> _Floats:
         """Without the protocols that are the quickest at no size."""
@@ -183,7 +176,7 @@ class _Problem:
     def spread(self, theta: _Floats) -> _Floats:
         """Factors of the 95 % intervals (inf: not told)."""
         residual, slope = self.residual(theta)
-        weight = 1 / (1 + (residual / self.scale) ** 2)
+        weight = cauchy_weight(residual, self.scale)
         normal = slope.T @ (slope * weight[:, None])
         freedom = max(weight.sum() - len(theta), 1.0)
         variance = (weight * residual**2).sum() / freedom

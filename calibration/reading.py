@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hocket.base.archives import is_archive
 from hocket.base.errors import FormatError
 from hocket.base.reading import read_text
 from hocket.base.registry import Entry, Registry
@@ -16,6 +17,7 @@ from hocket.calibration.readers.nccl_tests_json import read_nccl_tests_json
 from hocket.calibration.readers.osu import is_osu, read_osu
 from hocket.calibration.readers.own import read_replay, read_run
 from hocket.calibration.readers.perftest import is_perftest, read_perftest
+from hocket.calibration.readers.selftest import read_selftest
 
 __all__ = ["READERS", "MeasurementReader", "read_measurements"]
 
@@ -107,13 +109,15 @@ def read_measurements(
 
 
 def _read(path: Path | str, assumed: Assumed, partial: bool) -> tuple[Measurement, ...]:
+    if is_archive(path):
+        return read_selftest(str(path), assumed, partial=partial)
     source, text = str(path), read_text(path)
     is_json = text.lstrip()[:1] == "{"
     content = _json(text, source) if is_json else text
     for reader in READERS.values():
         if reader.is_json == is_json and reader.matches(content):
             return reader.read(content, source, assumed, partial)
-    known = ", ".join(reader.summary for reader in READERS.values())
+    known = ", ".join([*(reader.summary for reader in READERS.values()), "hocket selftest's file"])
     what = "JSON of no known benchmark" if is_json else "no measurements that are known here (tables need their header)"
     raise FormatError(f"{source}: {what}; known: {known}")
 

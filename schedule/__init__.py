@@ -8,6 +8,7 @@ with late_imports(__name__):
     from hocket.schedule.collective import NAMED_KINDS, Collective, Kind
     from hocket.schedule.compose import concatenate, mirror, reverse
     from hocket.schedule.conditions import EVERYONE, Chunk, Conditions, RankSetTable, rank_sets
+    from hocket.schedule.costs_file import Costs, read_costs, write_costs
     from hocket.schedule.counterexample import Arrow, Counterexample, StepPlace
     from hocket.schedule.exchange import Exchange, ExchangePlan
     from hocket.schedule.exchange_planning import plan_exchanges
@@ -18,7 +19,7 @@ with late_imports(__name__):
     from hocket.schedule.pace import Pace
     from hocket.schedule.passes import Passes
     from hocket.schedule.program import BUFFERS, STEP_ROW, Gpu, Program, Step, Steps, StepType, ThreadBlock
-    from hocket.schedule.protocols import AMD, FIFO_DEPTH, NVIDIA, Protocol
+    from hocket.schedule.protocols import AMD, DEVICE, FIFO_DEPTH, MSCCLPP, NVIDIA, Protocol
     from hocket.schedule.rounds import Rounds, RoundShape, RoundSpool
     from hocket.schedule.schedule import Bound, Schedule, busiest_of
     from hocket.schedule.storage import load, load_expanded, save
@@ -29,8 +30,10 @@ with late_imports(__name__):
 __all__ = [
     "AMD",
     "BUFFERS",
+    "DEVICE",
     "EVERYONE",
     "FIFO_DEPTH",
+    "MSCCLPP",
     "NAMED_KINDS",
     "NVIDIA",
     "STEP_ROW",
@@ -41,6 +44,7 @@ __all__ = [
     "Chunk",
     "Collective",
     "Conditions",
+    "Costs",
     "Counterexample",
     "Exchange",
     "ExchangePlan",
@@ -85,9 +89,11 @@ __all__ = [
     "mirror",
     "plan_exchanges",
     "rank_sets",
+    "read_costs",
     "retime",
     "reverse",
     "save",
     "verify",
     "verify_together",
+    "write_costs",
 ]

@@ -9,7 +9,7 @@ from hocket.base.collectives import Held
 from hocket.base.enums import assert_never
 from hocket.base.errors import ScheduleError
 from hocket.schedule.collective import Kind
-from hocket.schedule.program import Program, StepType, ThreadBlock
+from hocket.schedule.program import Program, StepType
 
 __all__ = ["Memory", "call_sizes", "lay_out"]
 
@@ -77,10 +77,13 @@ def lay_out(program: Program, in_place: bool) -> Memory:
 
 def _check_extent(program: Program) -> None:
     """Raises ScheduleError when execution would take much more memory and time than reading the program did."""
-    steps = len(program.rows)
+    rows = program.rows
+    steps = len(rows)
     most = max(_LARGEST, _A_STEP * steps)
     held = sum(sum(call_sizes(program, rank)) + gpu.scratch_chunks for rank, gpu in enumerate(program.gpus))
-    moved_by = [sum(map(_moved, gpu.thread_blocks)) for gpu in program.gpus]
+    ends = np.cumsum([0, *(sum(len(block.steps) for block in gpu.thread_blocks) for gpu in program.gpus)])
+    moved = np.cumsum(np.append(0, np.where(rows["type"] != _NOP, rows["count"], 0)), dtype=np.int64)
+    moved_by = np.diff(moved[ends]).tolist()
     for number, what in ((held, "chunks in the buffers of all ranks"), (sum(moved_by), "chunks moved by its steps")):
         if number > most:
             raise ScheduleError(
@@ -94,10 +97,6 @@ def _check_extent(program: Program) -> None:
                 f"rank {rank}: {len(gpu.thread_blocks)} thread blocks that move {moved} chunks are too many to "
                 f"execute, limit {_CLOCKS} blocks times chunks; use fewer of either"
             )
-
-
-def _moved(block: ThreadBlock) -> int:
-    return int(block.rows["count"][block.rows["type"] != _NOP].sum(dtype=np.int64))
 
 
 def call_sizes(program: Program, rank: int) -> tuple[int, int]:

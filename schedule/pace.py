@@ -12,7 +12,7 @@ _MEGA = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Times that were measured of kernels (ps), on the machines of the ranks.
+    """Times that were measured of kernels (ps), on the machines of the ranks (none: all are on one).
 
     A call's first steps begin after `start_ps`. A message is there when the network has carried it, but not before the
     latency of a step (inside a machine, or between two) and its bytes at `bandwidth` (bytes/s of data, whole MB/s) have
@@ -25,7 +25,7 @@ class Pace:
     inside_ps: int
     between_ps: int
     bandwidth: int
-    machine: tuple[int, ...]
+    machine: tuple[int, ...] = ()
     buffers: int = 2
 
     def latency_ps(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -37,6 +37,8 @@ class Pace:
         return np.where(self._inside(src, dst), 1, self.buffers)
 
     def _inside(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> NDArray[np.bool_]:
+        if not self.machine:
+            return np.ones(len(src), bool)
         machine = np.array(self.machine)
         same: NDArray[np.bool_] = machine[src] == machine[dst]
         return same

@@ -1,7 +1,7 @@
 """How an interpreter, or NCCL, cuts a call: passes over a program's steps, and what each moves."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -43,8 +43,15 @@ class Passes:
     crossings: Mapping[tuple[int, int, int], Crossing] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, program: Program, size_bytes: int, protocols: Mapping[str, Protocol] = NVIDIA) -> "Passes":
-        """What an interpreter does: chunks of one size, slice after slice.
+    def of(
+        cls,
+        program: Program,
+        size_bytes: int,
+        protocols: Mapping[str, Protocol] = NVIDIA,
+        machine: Sequence[int] = (),
+    ) -> "Passes":
+        """What an interpreter does: chunks of one size, slice after slice; `machine` of each rank (none: all are on
+        one), which tells steps inside a machine from those between two where the protocol has a pace.
 
         Raises SimulationError for a size that the program's chunks do not divide: no runtime takes it for that.
         """
@@ -56,11 +63,22 @@ class Passes:
                 f" {size_bytes} bytes: runtimes would take another algorithm; the nearest size it serves is {more} B"
             )
         protocol = protocols[program.protocol]
-        whole, left = divmod(chunk, protocol.slice_bytes)
-        slices = np.array([protocol.slice_bytes] * whole + [left] * (left > 0), np.int64)
+        # where messages are never cut, all chunks of the largest share a slot
+        most = 1 if protocol.cuts_messages else max(_counts(program), default=1)
+        slice_bytes = max(protocol.slice_bytes // most, 1)
+        whole, left = divmod(chunk, slice_bytes)
+        slices = np.array([slice_bytes] * whole + [left] * (left > 0), np.int64)
         channels = 1 + max((block.channel for gpu in program.gpus for block in gpu.thread_blocks), default=0)
-        fitting = min(max(protocol.slice_bytes // chunk, 1), _MAX_COUNT)
-        return cls(size_bytes, np.tile(slices[:, None], channels), protocol.fifo_depth, protocol.wire, fitting)
+        fitting = max(most, min(max(slice_bytes // chunk, 1), _MAX_COUNT))
+        pace = None if protocol.pace is None else replace(protocol.pace, machine=tuple(machine))
+        return cls(
+            size_bytes,
+            np.tile(slices[:, None], channels),
+            protocol.fifo_depth,
+            protocol.wire,
+            fitting,
+            pace=pace,
+        )
 
     def __len__(self) -> int:
         return len(self.chunk_bytes)
@@ -87,3 +105,10 @@ class Passes:
         if self.pace is None:
             return np.full(len(src), self.fifo_depth)
         return self.fifo_depth * self.pace.buffers_of(src, dst)
+
+
+def _counts(program: Program) -> Iterator[int]:
+    """Chunks of each message."""
+    for gpu in program.gpus:
+        for block in gpu.thread_blocks:
+            yield from (step.count for step in block.steps if step.type.sends)

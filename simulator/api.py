@@ -158,19 +158,21 @@ def simulate_program(
 ) -> Prediction:
     """The time of one call of `size_bytes` (as nccl-tests counts it) by an interpreter's program, rank r on rank
     `placement[r]` (None: r) of the topology: its order, channels, protocol, slots and slices
-    (`hocket.simulator.programs`). `passes` says how the call is cut; None: as MSCCL's interpreter does by `protocols`.
-    `disturbance` names its ranks.
+    (`hocket.simulator.programs`). `passes` says how the call is cut; None: as an interpreter does by
+    `protocols`, those of a runtime, with what its kernels take, where they say that. `disturbance` names its ranks.
 
     The bound is that of the collective in pieces as small as the program's smallest message. Raises SimulationError
     for a size that no runtime would take it for, DeadlockError when it never ends, ScheduleError for a program that
     breaks a rule of structure, and TopologyError when the topology has too few ranks.
     """
-    passes = Passes.of(program, size_bytes, protocols) if passes is None else passes
+    group = range(program.num_ranks) if placement is None else check_placement(placement, program.num_ranks, topology)
+    if passes is None:
+        machine = topology.machine.tolist()  # of ranks that it lacks there is none, which `simulate` says
+        passes = Passes.of(program, size_bytes, protocols, [machine[place] for place in group if place < len(machine)])
     workload, own = disturbed(program_workload(program, passes), disturbance)
     if placement is not None:
-        workload = replace(workload, placement=check_placement(placement, program.num_ranks, topology))
+        workload = replace(workload, placement=tuple(group))
     collective = None if program.kind is Kind.CUSTOM else passes.collective(program)
-    group = range(program.num_ranks) if placement is None else placement
     return _one_call(workload, own, topology, fidelity, collective, group, program.name)
 
 

@@ -151,9 +151,14 @@ class Prediction:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What makes the result untrustworthy, in sentences."""
+        none_left = (
+            "NO COMMUNICATION IS LEFT THAT USES LINKS: the import lost all collectives and messages",
+        ) * self.workload.lost_all
+        lost = (*none_left, *self.workload.lost)
         if not self.below_bound:
-            return ()
+            return lost
         return (
+            *lost,
             f"NOT PHYSICAL: {format_time(self.time_ps)} (bound {format_time(self.bound_ps)}): something is faster than"
             f" any schedule can be, because {self._because}",
         )

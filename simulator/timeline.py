@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hocket.base.trace_events import name_event, span_event, write_events
+from hocket.base.trace_events import arrow_event, name_event, span_event, write_events
+from hocket.base.tracks import Tracks
 from hocket.simulator.analysis import CriticalPath, critical_path
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Occupancy, Prediction
@@ -17,18 +19,19 @@ from hocket.simulator.workload import NodeKind
 __all__ = ["write_timeline"]
 
 _PICOSECONDS_PER_MICROSECOND = 1e6
-_COMPUTE_LANE = 0
 _USES = {NodeKind.COMPUTE: "compute", NodeKind.MEMORY: "memory"}
+_ENDS = (NodeKind.SEND, NodeKind.RECEIVE)
+_WITHIN_PS = 1000  # an arrow ends so long before the span does: viewers round to ns, and an end is outside
 
 
-def write_timeline(prediction: Prediction, path: Path | str, about: Mapping[str, Any] | None = None) -> None:
-    """Writes Chrome trace JSON, gzipped where the name ends in .gz: a process per rank with a track for computation and
-    as many for communication as it has in flight at once; if the prediction recorded them, a process with a track per
-    busy link; and one with the critical path. `about` is kept beside them.
-
-    Format: "Trace Event Format" (complete events `X`, times in microseconds).
+def write_timeline(prediction: Prediction, path: Path | str, about: Mapping[str, Any] | None = None) -> int:
+    """Writes Chrome trace JSON, gzipped where the name ends in .gz: a process per rank with tracks for computation and
+    communication, as many as it does at once, and arrows from sends to their receives; if the prediction recorded them,
+    a process with a track per busy link; and one with the critical path. `about` is kept beside them.
+    Returns how many nodes it shows.
     """
     write_events(path, _events(prediction), about)
+    return len(_shown(prediction))
 
 
 def _events(prediction: Prediction) -> Iterator[str]:
@@ -40,37 +43,41 @@ def _events(prediction: Prediction) -> Iterator[str]:
         yield from _path_events(critical_path(prediction), process=prediction.workload.num_ranks + 1)
 
 
+def _shown(prediction: Prediction) -> NDArray[np.int64]:
+    """Nodes that take time, rank by rank in the order of their starts."""
+    workload, start_ps = prediction.workload, prediction.node_start_ps
+    is_seen = ~np.isin(workload.kind, (NodeKind.NOTHING, NodeKind.DELAY)) & (start_ps < prediction.node_finish_ps)
+    shown = np.flatnonzero(is_seen)
+    return shown[np.lexsort((start_ps[shown], workload.rank[shown]))]
+
+
 def _rank_events(prediction: Prediction) -> Iterator[str]:
     workload = prediction.workload
     start_ps, finish_ps = prediction.node_start_ps, prediction.node_finish_ps
-    shown = np.flatnonzero(~np.isin(workload.kind, (NodeKind.NOTHING, NodeKind.DELAY)) & (start_ps < finish_ps))
-    shown = shown[np.lexsort((start_ps[shown], workload.rank[shown]))]
+    shown = _shown(prediction)
     ends = np.searchsorted(workload.rank[shown], np.arange(workload.num_ranks + 1))
     names = [json.dumps(text) for text in workload.strings]
     arguments = _arguments(prediction)
+    ends_shown = workload.operand[shown[np.isin(workload.kind[shown], _ENDS)]]
+    messages, counts = np.unique(ends_shown, return_counts=True)
+    joined = set(messages[counts == 2].tolist())  # an arrow has two ends
     columns = (workload.kind, start_ps, finish_ps, workload.name, workload.node_id, workload.operand)
     numbers = workload.rank_numbers.tolist()
     for rank in range(workload.num_ranks):
         yield name_event("process_name", rank, 0, f"rank {numbers[rank]}")
-        if rank not in workload.side_by_side:
-            yield name_event("thread_name", rank, _COMPUTE_LANE, "compute")
-        lanes: list[tuple[str, int]] = []  # what each track beside computation is for, and when it is free again
+        tracks = Tracks(first="compute")
         nodes = shown[ends[rank] : ends[rank + 1]]
         for kind, start, finish, name, node_id, operand in zip(
             *(column[nodes].tolist() for column in columns), strict=True
         ):
-            lane = _COMPUTE_LANE
-            if kind != NodeKind.COMPUTE or rank in workload.side_by_side:
-                use = _USES.get(kind, "communication")
-                free = 0
-                while free < len(lanes) and (lanes[free][0] != use or lanes[free][1] > start):
-                    free += 1
-                if free == len(lanes):
-                    yield name_event("thread_name", rank, 1 + free, f"{use} {sum(own == use for own, _ in lanes)}")
-                    lanes.append((use, start))
-                lanes[free] = use, finish
-                lane = 1 + free
-            yield _span(names[name], rank, lane, start, finish, f'"node": {node_id}{arguments(kind, operand)}')
+            track, new = tracks.place(_USES.get(kind, "communication"), start, finish)
+            if new is not None:
+                yield name_event("thread_name", rank, track, new)
+            yield _span(names[name], rank, track, start, finish, f'"node": {node_id}{arguments(kind, operand)}')
+            if kind in _ENDS and operand in joined:
+                begins = kind == NodeKind.SEND
+                at = start if begins else finish - min(_WITHIN_PS, finish - start)
+                yield arrow_event(operand, rank, track, at / _PICOSECONDS_PER_MICROSECOND, begins=begins)
 
 
 def _arguments(prediction: Prediction) -> Callable[[int, int], str]:

@@ -157,6 +157,7 @@ class Workload:
     (int32; those of ranks come first), has it for `access_service_ps[a]`, and is done `access_latency_ps[a]` later
     (int64). The computations of `side_by_side` ranks wait for their dependencies alone, those of others for each other.
     Rank r sits on rank `placement[r]` of the topology (None: r); calls and messages name the workload's ranks.
+    `lost` says in sentences what the recordings had that is in no trace; `lost_all`: of their communication nothing is.
     With `replicas` it is one rank of each kind of a job, whose calls and messages name ranks of the whole job.
     """
 
@@ -190,6 +191,8 @@ class Workload:
     placement: tuple[int, ...] | None = None
     replicas: Replicas | None = None
     side_by_side: frozenset[int] = frozenset()
+    lost: tuple[str, ...] = ()
+    lost_all: bool = False
 
     def __repr__(self) -> str:
         return f"<Workload of {self.num_ranks} ranks: {len(self.kind)} nodes, {len(self.call_of)} collectives>"

@@ -1,6 +1,7 @@
 """Schedules and programs to and from MSCCL XML; lowering to thread blocks."""
 
 from hocket.translator.algorithm import Algorithm, Chunk
+from hocket.translator.costs import priced_profile, priced_protocols
 from hocket.translator.formats.chakra_graphs import schedule_graphs
 from hocket.translator.formats.forestcoll import is_forest, read_forest
 from hocket.translator.formats.nccl_rings import nccl_graph, read_nccl_graph, read_ring_orders, rings
@@ -14,7 +15,7 @@ from hocket.translator.msccl.document import read_document, read_file
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.judge import Judgement, Verdict, judge
 from hocket.translator.msccl.profile import Profile
-from hocket.translator.msccl.profiles import PROFILES, UNLIMITED
+from hocket.translator.msccl.profiles import DEVICE_RUNTIME, PROFILES, UNLIMITED
 from hocket.translator.msccl.recipes import run_recipe
 from hocket.translator.msccl.xml_read import from_xml, read_xml
 from hocket.translator.msccl.xml_write import check_limits, to_xml
@@ -22,6 +23,7 @@ from hocket.translator.program_schedule import program_schedule
 from hocket.translator.translate import lower_best, rewrite, translate
 
 __all__ = [
+    "DEVICE_RUNTIME",
     "PROFILES",
     "UNLIMITED",
     "Algorithm",
@@ -42,6 +44,8 @@ __all__ = [
     "lower",
     "lower_best",
     "nccl_graph",
+    "priced_profile",
+    "priced_protocols",
     "program_schedule",
     "read_document",
     "read_file",

@@ -145,7 +145,9 @@ class Algorithm:
         size = size_bytes or asked.max_bytes
         if size == 0:
             raise _error("the quickest way depends on the size: give size_bytes, or Lowering(max_bytes=)")
-        return quickest(chosen, rounds(asked.strategies(), asked), lowered, predictor(chosen, topology, size))
+        return quickest(
+            chosen, rounds(asked.strategies(priced=chosen.is_priced), asked), lowered, predictor(chosen, topology, size)
+        )
 
     def _operations(self) -> tuple[Messages, list[LocalCopy]]:
         """The steps in the order they were asked for."""

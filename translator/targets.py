@@ -2,12 +2,13 @@
 
 from hocket.base.registry import Entry, Registry
 from hocket.translator.formats.registry import FORMATS
-from hocket.translator.msccl.profiles import PROFILES, UNLIMITED
+from hocket.translator.msccl.profiles import DEVICE_RUNTIME, PROFILES, UNLIMITED
 from hocket.translator.mscclpp.judge import PLAN_RUNTIME
 
 __all__ = ["RUNTIMES", "TARGETS"]
 
 RUNTIMES: Registry[Entry] = Registry(
-    "runtime", (*PROFILES.values(), Entry(name=PLAN_RUNTIME, summary="MSCCL++ 0.9, as execution plans"))
+    "runtime",
+    (*PROFILES.values(), DEVICE_RUNTIME, Entry(name=PLAN_RUNTIME, summary="MSCCL++ 0.9, as execution plans")),
 )
 TARGETS: Registry[Entry] = Registry("target", (*RUNTIMES.values(), UNLIMITED, *FORMATS.values()))

@@ -27,7 +27,7 @@ _PREFIX = re.compile(
 _RANK = re.compile(r"#\s+Rank\s+(\d+)\s.*\bon\s+(\S+)\s+device\b(?:[^\[]*\[[^\]]*\]\s*(.*\S))?")
 _NAME = re.compile(r"# Collective test (starting|concluded): (\S+)")
 _OWN = re.compile(r"# .*: (\w+) on (\d+) (?:gloo|mpi|nccl) ranks\b")
-_VERSION = re.compile(r"# nccl-tests version .* nccl-library=(\d{4,6})\b")
+_VERSION = re.compile(r"# (?:nccl-tests version|hocket selftest,) (?:.* )?nccl-library=(\d{4,6})\b")
 _WRONG = re.compile(r"# Out of bounds values\s*:\s*(\d+)")
 _FOOTER = re.compile(r"# Avg bus bandwidth\s*:")
 _NAMES = re.compile(r"#\s+size\s+count\s")

@@ -74,11 +74,11 @@ def fit_curves(curves: Sequence[Observed], start: Effects) -> Fit:
         matrix, vector = precision.copy(), precision @ prior.mean
         for curve, line, aim, weight in zip(curves, lines, aims, weights, strict=True):
             sizes = curve.features.size_bytes
-            solved = np.linalg.solve(
-                wave(sizes, sizes) + np.diag(NOISE**2 / weight), np.column_stack([line.slopes, aim])
-            )
-            matrix += line.slopes.T @ solved[:, :-1]
-            vector += line.slopes.T @ solved[:, -1]
+            own = np.flatnonzero(line.slopes.any(axis=0))  # of some hundred effects a curve has a few
+            slopes = line.slopes[:, own]
+            solved = np.linalg.solve(wave(sizes, sizes) + np.diag(NOISE**2 / weight), np.column_stack([slopes, aim]))
+            matrix[np.ix_(own, own)] += slopes.T @ solved[:, :-1]
+            vector[own] += slopes.T @ solved[:, -1]
         covariance = np.linalg.inv(matrix)
         mean = covariance @ vector
         left = [aim - line.slopes @ mean for line, aim in zip(lines, aims, strict=True)]

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.chakra import NodeType, TraceSet
+from hocket.chakra.losses import all_communication_lost, loss_lines, losses_of_job
 from hocket.chakra.profiled import is_unsized, runs_side_by_side
 from hocket.simulator.fold import Fold
 from hocket.simulator.traces.collectives import CollectiveNodes, match_collectives
@@ -39,6 +40,7 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware, fold
         raise CannotFold("memories, which ranks may share")
     collectives, messages = match_collectives(nodes, chunks_per_rank), match_messages(nodes)
 
+    losses = losses_of_job(traces)
     unsized = np.array([*map(is_unsized, strings), False])[name[computed.rows]]
     kind, operand, member = _programs(nodes, computed, unsized, accesses, collectives, messages)
     return Workload(
@@ -75,6 +77,8 @@ def workload_of(traces: TraceSet, chunks_per_rank: int, hardware: Hardware, fold
         ),
         side_by_side=frozenset(at for at, trace in enumerate(nodes.traces.traces) if runs_side_by_side(trace)),
         replicas=replicas_of(nodes, collectives),
+        lost=tuple(loss_lines(losses)),
+        lost_all=all_communication_lost(losses, len(collectives.rows) + len(messages.rows)),
     )
 
 

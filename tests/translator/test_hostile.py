@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from hocket.topology import load
 from hocket.translator import judge, lower, nccl_graph, read_document, to_program_json, to_xml
 from hocket.translator.mscclpp import lower_to_plan, to_json
 
-LIMIT_SECONDS = 30  # of CPU, a file; what they took before: minutes, or 5 GB
+LIMIT_SECONDS = 30  # of an ordinary core's CPU, a file; what they took before: minutes, or 5 GB
+ORDINARY_SECONDS = 0.2  # of such a core, for what `slowness` counts
 
 
 def program(profile: str, chunks: int) -> str:
@@ -55,14 +57,22 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 WIDE = [(1000, 32838, 71, 32838), (1000, 32838, 32838, 0), (60, 32000, 32000, 0), (2, 32838, 32838, 32838)]
 
 
+def slowness() -> float:
+    """How many times longer than an ordinary core this one takes, at least 1: a machine under load may be slower."""
+    begun = time.process_time()
+    sum(number for number in range(4_000_000))
+    return max(1.0, (time.process_time() - begun) / ORDINARY_SECONDS)
+
+
 def test_no_file_takes_the_memory_or_the_day(folders: list[Path]) -> None:
     child = [sys.executable, str(Path(__file__).with_name("hostile.py")), *map(str, folders)]
     done = subprocess.run(child, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.stdout[-500:], done.stderr)
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert len(rows) == sum(len(list(folder.iterdir())) for folder in folders)
+    slow = slowness()
     assert [row for row in rows if row[2].startswith("CRASH")] == []
-    assert [row for row in rows if float(row[0]) > LIMIT_SECONDS] == []
+    assert [row for row in rows if float(row[0]) > LIMIT_SECONDS * slow] == []
     read = {row[1].split("/")[0] for row in rows if row[2] == "read"}
     assert read == {folder.name for folder in folders}  # some of each kind are not even wrong
 

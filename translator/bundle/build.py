@@ -9,21 +9,21 @@ import msgspec
 from hocket.base.errors import HocketError, ScheduleError
 from hocket.base.files import atomic_folder, write_file
 from hocket.base.version import __version__
-from hocket.schedule import Kind
+from hocket.schedule import Costs, Kind
 from hocket.topology import Topology
 from hocket.translator.bundle.calls import CallPrograms
 from hocket.translator.bundle.manifest import MANIFEST, Bundle, read_bundle
-from hocket.translator.bundle.plan_files import REGISTRATION
+from hocket.translator.bundle.plan_registration import REGISTRATION
 from hocket.translator.bundle.plan_target import PlanTarget
-from hocket.translator.bundle.sources import Sources, read_sources
+from hocket.translator.bundle.sources import Source, Sources, read_source, sources_of
 from hocket.translator.bundle.target import README, SCRIPT, Target, Written, XmlTarget
+from hocket.translator.costs import priced_profile, priced_protocols
 from hocket.translator.launching import machines
 from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.msccl.profile import Profile
-from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.mscclpp import PLAN_RUNTIME
 
-__all__ = ["BundleReport", "write_bundle"]
+__all__ = ["BundleReport", "check_replaceable", "write_bundle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class BundleReport:
 
 
 def write_bundle(
-    paths: Sequence[Path],
+    files: Sequence[Path | Source],
     folder: Path | str,
     runtime: str | Profile,
     lowering: Lowering | None = None,
@@ -45,21 +45,25 @@ def write_bundle(
     topology: Topology | None = None,
     root: int | None = None,
     ranks_per_node: int | None = None,
+    groups: Sequence[tuple[int, ...]] = (),
+    costs: Costs | None = None,
 ) -> BundleReport:
-    """Writes a folder of the sources' programs for the lowering's calls of `min_bytes` to `max_bytes` (0: the largest
-    size of a source), in place, out of place or (None) both. Each schedule is lowered in several ways; each size is
-    served by the program that is the quickest by simulation. Files have names of their own.
+    """Writes a folder of the programs of files, or of what was made and has a name, for the lowering's calls of
+    `min_bytes` to `max_bytes` (0: the largest size of a source), in place, out of place or (None) both. Each schedule
+    is lowered in several ways; each size is served by the program that is the quickest by simulation. Files have names
+    of their own. `groups` as in `Bundle`; `costs`: what the runtime's kernels take, where that was measured.
 
     Every program is proved before anything is written. A folder that is there is replaced when it is a
     bundle of the same collective, ranks and root.
     Raises FormatError, ScheduleError or DeadlockError, naming the file, and HocketError for a folder in the way.
     """
     folder = Path(folder)
-    earlier = _check_free(folder)
-    sources = read_sources(paths, topology, root)
+    earlier = check_replaceable(folder)
+    members = [one if isinstance(one, Source) else read_source(one, root) for one in files]
+    sources = sources_of(members, topology)
     if earlier is not None:
         _check_same(folder, earlier, sources)
-    target = _target(runtime, sources, ranks_per_node)
+    target = _target(runtime, sources, ranks_per_node, costs)
     asked = lowering or Lowering()
     asked = replace(asked, max_bytes=asked.max_bytes or sources.members[-1].size_bytes)
     both = [True, False] if sources.collective.kind is not Kind.ALL_TO_ALL else [False]
@@ -68,7 +72,7 @@ def write_bundle(
     served = [CallPrograms(sources, target, replace(asked, in_place=call), most) for call in calls]
     made = [(call, window) for call in served for window in call.windows]
     if not made:
-        raise ScheduleError(f"{paths[0]}: no file is for {'in-place' if calls[0] else 'out-of-place'} calls")
+        raise ScheduleError(f"{members[0].path}: no file is for {'in-place' if calls[0] else 'out-of-place'} calls")
     parts = [call.file(window, number, len(made)) for number, (call, window) in enumerate(made, 1)]
     nodes, per_node = machines(sources.topology, sources.ranks, target.ranks_per_node)
     bundle = Bundle(
@@ -80,6 +84,7 @@ def write_bundle(
         topology=sources.topology.name,
         nodes=nodes,
         ranks_per_node=per_node,
+        groups=tuple(groups),
         files=tuple(file for file, _ in parts),
     )
     written = [written for _, written in parts]
@@ -105,13 +110,13 @@ def _remarks(served: Sequence[CallPrograms], target: Target, sources: Sources) -
     return tuple(found)
 
 
-def _target(runtime: str | Profile, sources: Sources, ranks_per_node: int | None) -> Target:
+def _target(runtime: str | Profile, sources: Sources, ranks_per_node: int | None, costs: Costs | None) -> Target:
     if runtime == PLAN_RUNTIME:
-        return PlanTarget(sources, ranks_per_node)
-    return XmlTarget(find_profile(runtime))
+        return PlanTarget(sources, ranks_per_node, priced_protocols(PLAN_RUNTIME, costs))
+    return XmlTarget(priced_profile(runtime, costs))
 
 
-def _check_free(folder: Path) -> Bundle | None:
+def check_replaceable(folder: Path) -> Bundle | None:
     """The bundle that is there. Raises HocketError when writing another would remove what is no bundle's."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None

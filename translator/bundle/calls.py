@@ -70,7 +70,7 @@ class CallPrograms:
                 "schedule of fewer chunks"
             )
         sizes = f"{window.min_bytes}-{window.max_bytes}"
-        name = f"{number:0{len(str(total))}}-{lowered.program.kind}-{self.name}-{sizes}"
+        name = f"{number:0{len(str(total))}}-{self._sources.collective.kind}-{self.name}-{sizes}"
         try:
             written = lowered.written(name, window)
         except (ScheduleError, DeadlockError) as error:
@@ -101,12 +101,15 @@ class CallPrograms:
 
     def _member_time_ps(self, number: int, size: int) -> int:
         lowered = self._members[number][1]
-        if lowered.largest_bytes is not None and size > lowered.largest_bytes:
+        if size < lowered.smallest_bytes or (lowered.largest_bytes is not None and size > lowered.largest_bytes):
             return _NEVER_PS
-        loop = lowered.program.chunks_per_loop
-        return self._program_time_ps(lowered.program, -(-size // loop) * loop)
+        program = lowered.program
+        loop = program.chunks_per_loop if isinstance(program, Program) else program.collective.slots
+        return self._program_time_ps(program, -(-size // loop) * loop)
 
-    def _program_time_ps(self, program: Program, size: int) -> int:
+    def _program_time_ps(self, program: Program | Schedule, size: int) -> int:
+        if isinstance(program, Schedule):
+            return _resized_time_ps(program, size)
         return simulate_program(
             program,
             self._sources.topology,
@@ -119,8 +122,12 @@ class CallPrograms:
         schedule = source.content
         if not isinstance(schedule, Schedule) or schedule.topology.fingerprint != self._sources.topology.fingerprint:
             return None
-        sized = replace(schedule, collective=replace(schedule.collective, size_bytes=size), bound=None)
         try:
-            return retime(sized, schedule.blocking).time_ps
+            return _resized_time_ps(schedule, size)
         except ScheduleError:  # sums that another size reorders
             return None
+
+
+def _resized_time_ps(schedule: Schedule, size: int) -> int:
+    sized = replace(schedule, collective=replace(schedule.collective, size_bytes=size), bound=None)
+    return retime(sized, schedule.blocking).time_ps

@@ -63,7 +63,8 @@ class BundleFile(msgspec.Struct, frozen=True, kw_only=True):
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """A collective's programs for one runtime; `files` in the order in which the runtime looks at them.
 
-    `nodes`: machines of the topology that the ranks are on; `ranks_per_node`: of each (0: they differ)."""
+    `nodes`: machines of the topology that the ranks are on; `ranks_per_node`: of each (0: they differ). `groups`: ranks
+    of the job, in group order, of the groups that it is for (none: of any that is as large); GPU runtimes know none."""
 
     format: str = FORMAT
     version: int = VERSION
@@ -75,6 +76,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     topology: str
     nodes: _Positive = 1
     ranks_per_node: _Count = 0
+    groups: tuple[tuple[_Count, ...], ...] = ()
     files: tuple[BundleFile, ...]
 
     def serving(self, size_bytes: int, element_bytes: int, in_place: bool) -> BundleFile | None:
@@ -101,6 +103,9 @@ def read_bundle(folder: Path | str) -> Bundle:
             f"{path}: format {bundle.format}, version {bundle.version}; this Hocket reads {FORMAT}, version {VERSION}"
         )
     RUNTIMES.named(bundle.runtime, str(path))
+    for group in bundle.groups:
+        if len(group) != bundle.ranks:
+            raise FormatError(f"{path}: a group of {len(group)} ranks in a bundle for {bundle.ranks}")
     inside = path.parent.resolve()
     for file in bundle.files:
         place = (inside / file.path).resolve()

@@ -9,7 +9,7 @@ from hocket.schedule import Collective, Program, Schedule, load_expanded
 from hocket.topology import Topology
 from hocket.translator.msccl.xml_read import read_xml
 
-__all__ = ["Source", "Sources", "read_sources"]
+__all__ = ["Source", "Sources", "read_source", "sources_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,11 @@ class Sources:
     members: tuple[Source, ...]
 
 
-def read_sources(paths: Sequence[Path], topology: Topology | None = None, root: int | None = None) -> Sources:
-    """Reads schedules and programs, for their own network or for `topology`, which programs alone need; `root`: of a
-    rooted program whose steps do not tell it.
+def sources_of(members: Sequence[Source], topology: Topology | None = None) -> Sources:
+    """Schedules and programs together, for their own network or for `topology`, which programs alone need.
 
-    Raises FormatError for files that cannot be read, ScheduleError for two that do not belong together.
+    Raises ScheduleError for two that do not belong together.
     """
-    members = [_read(path, root) for path in paths]
     first = members[0]
     for source in members:
         if _identity(source.collective) != _identity(first.collective):
@@ -74,7 +72,9 @@ def _identity(collective: Collective) -> str:
     return f"{collective.kind} on {collective.num_ranks} ranks{root}"
 
 
-def _read(path: Path, root: int | None) -> Source:
+def read_source(path: Path, root: int | None = None) -> Source:
+    """A file; `root`: of a rooted program whose steps do not tell it. Raises FormatError for one that cannot be read,
+    ScheduleError for a program that does not say up to which size it is good."""
     if path.suffix != ".xml":
         schedule = load_expanded(path)
         return Source(path, schedule.collective, schedule)

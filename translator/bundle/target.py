@@ -8,6 +8,7 @@ from typing import Protocol
 from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import Program, Schedule
 from hocket.schedule import Protocol as WireProtocol
+from hocket.translator.bundle.device_files import device_readme, device_script
 from hocket.translator.bundle.manifest import Bundle
 from hocket.translator.bundle.readme import readme
 from hocket.translator.bundle.script import run_script
@@ -17,6 +18,7 @@ from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.lowering.proving import prove
 from hocket.translator.lowering.retarget import retarget
 from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import DEVICE_RUNTIME
 from hocket.translator.translate import lower_best
 
 __all__ = ["README", "SCRIPT", "Lowered", "Target", "Written", "XmlTarget"]
@@ -44,8 +46,8 @@ class Lowered(Protocol):
     """A source's proved program for one kind of call, lowered in one way."""
 
     @property
-    def program(self) -> Program:
-        """What is simulated."""
+    def program(self) -> Program | Schedule:
+        """What is simulated: a schedule where switches do what no program says."""
 
     @property
     def unit_bytes(self) -> int:
@@ -54,6 +56,10 @@ class Lowered(Protocol):
     @property
     def thread_blocks(self) -> int:
         """Of the rank that has the most."""
+
+    @property
+    def smallest_bytes(self) -> int:
+        """Smaller sizes are left to the source's other programs."""
 
     @property
     def largest_bytes(self) -> int | None:
@@ -118,6 +124,8 @@ class XmlTarget:
         return [_LoweredXml(prove(retarget(only, self._profile), self._profile).program, self._profile)]
 
     def companions(self, bundle: Bundle) -> dict[str, str]:
+        if self.name == DEVICE_RUNTIME.name:
+            return {README: device_readme(bundle), SCRIPT: device_script(bundle)}
         return {README: readme(bundle), SCRIPT: run_script(bundle)}
 
 
@@ -126,6 +134,7 @@ class _LoweredXml:
     program: Program
     profile: Profile
     slots: int | None = None
+    smallest_bytes: int = 0
     largest_bytes: None = None
 
     @property

@@ -36,13 +36,13 @@ def fit(
     """
     # each chunk of a message may have to travel as a message of its own, and to wait for the receiver where connections
     # are relied on to hold one only
-    room = 1 if strategy.slots == 1 else max(1, FIFO_DEPTH[lowering.wire_protocol] // strategy.slots)
+    room = 1 if strategy.slots == 1 else max(1, FIFO_DEPTH[strategy.protocol] // strategy.slots)
     most = profile.max_count if strategy.slots == 1 else room
-    part = part_chunks(shape) if lowering.instances > 1 else None
+    part = part_chunks(shape) if strategy.instances > 1 else None
     messages, local = cut_messages(messages, most, part), cut_local_steps(local, profile.max_count, part)
     shape = replace(
         shape,
-        protocol=lowering.wire_protocol,
+        protocol=strategy.protocol,
         min_bytes=lowering.min_bytes,
         max_bytes=lowering.max_bytes or profile.open_max_bytes,
     )
@@ -52,7 +52,7 @@ def fit(
             messages, local, profile, channels, strategy.slots, paired=strategy.paired, most_local=most_local
         )
         single = Emission(table, shape, room).program()
-        return retarget(replicate(single, lowering.instances) if lowering.instances > 1 else single, profile)
+        return retarget(replicate(single, strategy.instances) if strategy.instances > 1 else single, profile)
 
     return _short_enough(assembled, profile, strategy.channels)
 

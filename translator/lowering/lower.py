@@ -65,7 +65,7 @@ def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy:
         kind=collective.kind,
         chunks_per_loop=collective.slots,
         num_channels=0,
-        protocol=lowering.wire_protocol,
+        protocol=strategy.protocol,
         in_place=in_place,
         out_of_place=not in_place,
         min_bytes=lowering.min_bytes,
@@ -73,4 +73,5 @@ def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy:
         gpus=tuple(Gpu(*placement.user_chunks(rank), 0, ()) for rank in range(collective.num_ranks)),
         root=collective.root,
     )
-    return fit(shape, merge(schedule, placement), placement.copies(), profile, lowering, strategy)
+    messages = merge(schedule, placement, one_sided=profile.one_sided)
+    return fit(shape, messages, placement.copies(), profile, lowering, strategy)

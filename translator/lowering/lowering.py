@@ -1,6 +1,6 @@
 """The way in which a schedule or an algorithm becomes a program: what is asked for, what is tried, what it came to."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from hocket.base.errors import DeadlockError, ScheduleError
@@ -9,16 +9,22 @@ from hocket.translator.msccl.findings import Finding
 
 __all__ = ["Candidate", "Lowering", "Strategy"]
 
+# What is tried where costs are known; no such runtime has LL128 of its own.
+_PROTOCOLS = ("Simple", "LL")
+_INSTANCES = (4, 16)
+
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """One way to lower. `channels`, `slots`, `paired`: as in `Lowering`, decided; `merged`: so many chunks that go the
-    same way are made one."""
+    """One way to lower. `channels`, `slots`, `paired`, `protocol`, `instances`: as in `Lowering`, decided; `merged`: so
+    many chunks that go the same way are made one."""
 
     channels: int = 1
     slots: int = 1
     paired: bool = False
     merged: int = 1
+    protocol: str = "Simple"
+    instances: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +56,13 @@ class Lowering:
     """How a schedule is lowered, and which calls the program is for. None leaves it to the function: `lower` takes the
     plainest, `translate` tries several and takes the quickest.
 
-    `protocol`: Simple, LL or LL128 (None: Simple; a bundle of plans has the quicker of Simple and LL). `channels`:
+    `protocol`: Simple, LL or LL128 (None: Simple; for a runtime whose costs are known the quicker of Simple and LL).
+    `channels`:
     connections between two ranks that talk, at least; more are made where thread blocks would have too many steps.
     `slots`: messages that a connection is relied on to hold. With 1 the program cannot deadlock at any size and FIFO
     depth; with 2, none that holds two: then what is received and sent on becomes one step. `instances`: so many of the
-    program beside each other, each on its part of the buffers. `paired`: connections out of a rank share thread blocks
+    program beside each other, each on its part of the buffers (None: one, for a runtime whose costs are known several).
+    `paired`: connections out of a rank share thread blocks
     with those into it even where nothing goes on, which takes fewer blocks of more steps.
 
     `in_place`: for in-place or out-of-place calls (None: all_to_all out of place, others in place; a bundle has both).
@@ -66,7 +74,7 @@ class Lowering:
     protocol: str | None = None
     channels: int | None = None
     slots: int | None = None
-    instances: int = 1
+    instances: int | None = None
     paired: bool | None = None
     in_place: bool | None = None
     min_bytes: int = 0
@@ -78,7 +86,7 @@ class Lowering:
             raise ScheduleError(f"no protocol '{self.protocol}'; protocols: {', '.join(FIFO_DEPTH)}")
         if self.channels is not None and self.channels < 1:
             raise ScheduleError(f"channels must be at least 1, got {self.channels}")
-        if self.instances < 1:
+        if self.instances is not None and self.instances < 1:
             raise ScheduleError(f"instances must be at least 1, got {self.instances}")
         depth = FIFO_DEPTH[self.wire_protocol]
         if self.slots is not None and not 1 <= self.slots <= depth:
@@ -100,10 +108,27 @@ class Lowering:
     @property
     def plainest(self) -> Strategy:
         """One channel, one slot, and thread blocks that are not shared, unless it says otherwise."""
-        return Strategy(self.channels or 1, self.slots or 1, bool(self.paired))
+        return Strategy(
+            self.channels or 1,
+            self.slots or 1,
+            bool(self.paired),
+            protocol=self.wire_protocol,
+            instances=self.instances or 1,
+        )
 
-    def strategies(self, *, few: bool = False) -> list[Strategy]:
-        """Those that it leaves to be tried, the plainest first; `few`: with no more channels than one."""
+    def strategies(self, *, few: bool = False, priced: bool = False) -> list[Strategy]:
+        """Those that it leaves to be tried, the plainest first; `few`: with no more channels than one; `priced`: what
+        the runtime's kernels take is known, so that protocols and instances are worth trying."""
         channels = [self.channels] if self.channels else [1] if few else [1, 2, 4]
         slots = [self.slots] if self.slots else [1, 2]
-        return [Strategy(*chosen, bool(self.paired)) for chosen in product(channels, slots)]
+        protocols = _PROTOCOLS if priced and self.protocol is None else (self.wire_protocol,)
+        variants = product(protocols, channels, slots)
+        found = [
+            replace(self.plainest, protocol=protocol, channels=each, slots=depth) for protocol, each, depth in variants
+        ]
+        if priced and self.instances is None and self.channels is None and not few:
+            found += [
+                replace(self.plainest, protocol=protocol, slots=depth, instances=instances)
+                for protocol, instances, depth in product(protocols, _INSTANCES, slots)
+            ]
+        return found

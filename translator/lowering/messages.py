@@ -33,11 +33,12 @@ class Messages:
     dst_offset: NDArray[np.int64]
 
 
-def merge(schedule: Schedule, placement: Placement) -> Messages:
+def merge(schedule: Schedule, placement: Placement, *, one_sided: bool = False) -> Messages:
     """The schedule's messages.
 
     What a rank sends while it gets the same chunk from another goes by itself: as a connection may hold a single chunk,
-    two ranks that exchange several chunks at once would each wait for the other to receive.
+    two ranks that exchange several chunks at once would each wait for the other to receive. Not so where a message
+    waits for no room (`one_sided`).
     """
     src, dst = schedule.src.astype(np.int64), schedule.dst.astype(np.int64)
     src_buffer, src_offset = placement.home(schedule.src, schedule.chunk)
@@ -49,8 +50,9 @@ def merge(schedule: Schedule, placement: Placement) -> Messages:
         follows &= np.diff(column[order].astype(np.int64)) == 0
     for offset in (src_offset, dst_offset):
         follows &= np.diff(offset[order]) == 1
-    alone = _exchanged(schedule)[order]
-    follows &= ~alone[1:] & ~alone[:-1]
+    if not one_sided:
+        alone = _exchanged(schedule)[order]
+        follows &= ~alone[1:] & ~alone[:-1]
     heads = np.flatnonzero(np.append(True, ~follows)[: len(order)])
     first = order[heads]
     count = np.diff(np.append(heads, len(order)))

@@ -64,7 +64,8 @@ class Profile(Entry):
     `max_name`: bytes that it keeps of a name. `reads_xml`: programs go to it as XML. `scan`: how it comes to its files.
     `notes` are what else `hocket explain` says of it, `call_notes` of calls of one collective; `in_bundle` is what a
     bundle's README says of how it reads the folder. `built_in`: name and collective of XML for which it runs its own.
-    `ll_sends_early`: over LL its kernels have no barrier behind a send that others wait for.
+    `ll_sends_early`: over LL its kernels have no barrier behind a send that others wait for. `one_sided`: a message
+    waits for no room at its receiver.
     """
 
     attributes: frozenset[str]
@@ -95,7 +96,13 @@ class Profile(Entry):
     in_bundle: str
     built_in: tuple[str, str] | None = None
     ll_sends_early: bool = False
+    one_sided: bool = False
     recipe: Recipe
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether it is known what its kernels take."""
+        return any(protocol.pace is not None for protocol in self.protocols.values())
 
     def max_attribute(self, largest: int) -> int:
         """What `maxBytes` must say so that calls of up to and including `largest` bytes (0: any) are selected.

@@ -1,12 +1,13 @@
-"""The runtimes that load MSCCL XML. A new one is one file with `PROFILES` in `runtimes/`, and its name here."""
+"""The runtimes that load MSCCL XML, and our own. A new one of others is a file in `runtimes/`, and its name here."""
 
 from dataclasses import replace
 
 from hocket.base.errors import ScheduleError
 from hocket.base.registry import Registry
+from hocket.schedule import DEVICE
 from hocket.translator.msccl.profile import Profile
 
-__all__ = ["PROFILES", "UNLIMITED", "find_profile"]
+__all__ = ["DEVICE_RUNTIME", "PROFILES", "UNLIMITED", "find_profile"]
 
 _FILES = ("msccl", "executor", "rccl")
 
@@ -31,8 +32,25 @@ UNLIMITED = replace(
 )
 
 
+#: Hocket's own interpreter (docs/device.md): no parser of a fork of NCCL reads its XML. Its steps are counted in 16
+#: bits, of which the last number is that of an end; all its thread blocks run at once, on no more multiprocessors than
+#: A100s have.
+DEVICE_RUNTIME = replace(
+    PROFILES["executor"],
+    name="device",
+    summary="Hocket's own kernel in stock PyTorch, and on processors",
+    max_steps=(1 << 16) - 2,
+    max_thread_blocks=108,
+    max_nodes=_NO_LIMIT,
+    max_children=_NO_LIMIT,
+    protocols=DEVICE,
+)
+
+_OWN = {own.name: own for own in (UNLIMITED, DEVICE_RUNTIME)}
+
+
 def find_profile(profile: str | Profile) -> Profile:
     """The profile of that name. Raises ScheduleError naming the known ones."""
     if isinstance(profile, Profile):
         return profile
-    return UNLIMITED if profile == UNLIMITED.name else PROFILES.named(profile, also=[UNLIMITED.name])
+    return _OWN[profile] if profile in _OWN else PROFILES.named(profile, also=list(_OWN))

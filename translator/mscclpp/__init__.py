@@ -3,8 +3,8 @@
 from hocket.translator.mscclpp.counterexample import op_places
 from hocket.translator.mscclpp.judge import PLAN_RUNTIME, PlanJudgement, judge_plan
 from hocket.translator.mscclpp.limits import check_plan_limits
-from hocket.translator.mscclpp.lower import TranslatedPlan, lower_to_plan
-from hocket.translator.mscclpp.plan import ExecutionPlan
+from hocket.translator.mscclpp.lower import TranslatedPlan, join_blocks, lower_to_plan
+from hocket.translator.mscclpp.plan import COLLECTIVE_NAMES, ExecutionPlan
 from hocket.translator.mscclpp.read import from_json, read_plan
 from hocket.translator.mscclpp.references import References
 from hocket.translator.mscclpp.translate import plan_recipe, translate_to_plan
@@ -12,6 +12,7 @@ from hocket.translator.mscclpp.verify import PlanProof, verify_plan
 from hocket.translator.mscclpp.write import to_json
 
 __all__ = [
+    "COLLECTIVE_NAMES",
     "PLAN_RUNTIME",
     "ExecutionPlan",
     "PlanJudgement",
@@ -20,6 +21,7 @@ __all__ = [
     "TranslatedPlan",
     "check_plan_limits",
     "from_json",
+    "join_blocks",
     "judge_plan",
     "lower_to_plan",
     "op_places",

@@ -4,6 +4,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import structs
+
 from hocket.schedule import Program, Step, StepType, ThreadBlock
 from hocket.translator.mscclpp.limits import MAX_OP_SEMAPHORES
 from hocket.translator.mscclpp.messages import Delivery, PlanMessage
@@ -22,13 +24,13 @@ from hocket.translator.mscclpp.plan import (
     Semaphore,
 )
 
-__all__ = ["emit_gpu"]
+__all__ = ["BlockWriter", "emit_gpu"]
 
 Touch = tuple[str, int, int, bool]  # buffer, first chunk, chunk after the last, whether it is written
 
 
 @dataclass
-class _Writer:
+class BlockWriter:
     """The ops of a thread block: its threads meet only where one op needs what another of its threads did."""
 
     ops: list[Op] = field(default_factory=list)
@@ -40,8 +42,14 @@ class _Writer:
         self.ops.append(op)
 
     def wait(self, op: Op) -> None:
-        """A wait or acquire: what follows comes after it."""
-        self.ops.append(op)
+        """A wait or acquire: what follows comes after it. Acquires that follow each other are one op."""
+        last = self.ops[-1] if self.ops else None
+        alike = last is not None and last.name is op.name is OpName.ACQUIRE
+        ids = (*last.semaphore_ids, *op.semaphore_ids) if last is not None and alike else ()
+        if last is not None and 0 < len(set(ids)) == len(ids) <= MAX_OP_SEMAPHORES:
+            self.ops[-1] = structs.replace(last, semaphore_ids=ids)
+        else:
+            self.ops.append(op)
         self._waited = True
 
     def move(self, op: Op, after_all: bool = False) -> None:
@@ -161,7 +169,7 @@ class _Block:
         self._block: ThreadBlock = gpu.program.gpus[gpu.rank].thread_blocks[number]
         self._memory = gpu.peer[number] < 0 or gpu.nodes.together(gpu.rank, gpu.peer[number])
         self._kind: Literal["memory", "port"] = "memory" if self._memory else "port"
-        self._writer = _Writer()
+        self._writer = BlockWriter()
         self._remotes: list[int] = []
         self._acquired: dict[int, int] = {}
 

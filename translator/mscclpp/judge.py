@@ -9,7 +9,7 @@ from hocket.schedule import Counterexample
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.judge import EXECUTION, Verdict
 from hocket.translator.msccl.residency import residency_findings
-from hocket.translator.mscclpp.limits import MAX_OPS, check_plan_limits, longest_block
+from hocket.translator.mscclpp.limits import check_plan_limits, loader_refuses
 from hocket.translator.mscclpp.plan import ExecutionPlan
 from hocket.translator.mscclpp.read import read_plan
 from hocket.translator.mscclpp.verify import PlanProof, PlanRefutation, attempt_plan
@@ -71,8 +71,7 @@ def judge_plan(path: Path | str, *, root: int = 0, gpu: str | None = None) -> Pl
     try:
         check_plan_limits(plan)
     except ScheduleError as error:
-        # its loader counts the ops; over the other limits the kernels go wrong
-        refused = longest_block(plan) > MAX_OPS
+        refused = loader_refuses(plan)
         findings.append(_finding(Severity.REJECT if refused else Severity.KERNEL, error))
         return PlanJudgement(
             Verdict.REJECT if refused else Verdict.ACCEPT, False, False, True, False, 0, tuple(findings), plan, None

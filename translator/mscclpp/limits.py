@@ -8,7 +8,7 @@ from hocket.translator.mscclpp.plan import ExecutionPlan, Op, Operand, OpName, P
 from hocket.translator.mscclpp.references import References
 from hocket.translator.mscclpp.shapes import SHAPES
 
-__all__ = ["MAX_OPS", "MAX_OP_CHANNELS", "check_plan_limits", "longest_block"]
+__all__ = ["MAX_CHANNELS", "MAX_OPS", "MAX_OP_CHANNELS", "check_plan_limits", "loader_refuses"]
 
 MAX_OPS = 64  # of a thread block, those inside pipelines too
 MAX_CHANNELS = 16  # of a type, of a thread block; and as many remote buffers
@@ -123,6 +123,12 @@ def longest_block(plan: ExecutionPlan) -> int:
     return max((_num_ops(block) for gpu in plan.gpus for block in gpu.thread_blocks), default=0)
 
 
+def loader_refuses(plan: ExecutionPlan) -> bool:
+    """Whether MSCCL++'s loader throws for the plan; over other limits its kernels go wrong."""
+    ops = (part for gpu in plan.gpus for block in gpu.thread_blocks for op in block.ops for part in (op, *op.ops))
+    return longest_block(plan) > MAX_OPS or any(op.name is OpName.GROUP_REDUCE for op in ops)
+
+
 def _num_ops(block: PlanBlock) -> int:
     return sum(1 + len(op.ops) for op in block.ops)
 
@@ -146,6 +152,8 @@ def _op_problems(plan: ExecutionPlan, op: Op) -> Iterator[str]:
         for position, part in enumerate(op.ops):
             for problem in (*_inner_problems(part, op.iter_context.num_chunks), *_op_problems(plan, part)):
                 yield f"its op {position} ({part.name}): {problem}"
+    if op.name is OpName.GROUP_REDUCE:
+        yield "its own language writes this op, and its loader throws for it; reduce and store (glres)"
     if len(op.channel_ids) > MAX_OP_CHANNELS:
         yield f"{len(op.channel_ids)} channels, limit {MAX_OP_CHANNELS}; split the op"
     if max(len(op.sources), len(op.destinations)) > MAX_OP_OPERANDS:

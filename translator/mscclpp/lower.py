@@ -1,7 +1,6 @@
 """Lowering: from a schedule to an MSCCL++ plan that is proved before anyone sees it."""
 
 from dataclasses import dataclass, replace
-from typing import cast
 
 from msgspec import structs
 
@@ -12,29 +11,33 @@ from hocket.translator.lowering.lower import lower
 from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.msccl.profiles import UNLIMITED
 from hocket.translator.mscclpp.emit import emit_gpu
+from hocket.translator.mscclpp.join import joined
 from hocket.translator.mscclpp.limits import MAX_OPS
 from hocket.translator.mscclpp.messages import deliver
+from hocket.translator.mscclpp.multicast import goes_over_switches, multicast_gpus
 from hocket.translator.mscclpp.node import RankNodes
-from hocket.translator.mscclpp.plan import KINDS, CollectiveName, ExecutionPlan, PlanGpu
+from hocket.translator.mscclpp.plan import COLLECTIVE_NAMES, ExecutionPlan, PlanGpu
 from hocket.translator.mscclpp.read import from_json
 from hocket.translator.mscclpp.sizes import largest_bytes
 from hocket.translator.mscclpp.verify import PlanProof, verify_plan
 from hocket.translator.mscclpp.write import to_json
 
-__all__ = ["TranslatedPlan", "lower_to_plan"]
+__all__ = ["TranslatedPlan", "join_blocks", "lower_to_plan"]
 
-_NAMES = {kind: cast(CollectiveName, name) for name, kind in KINDS.items()}
+_ONE_SIDED = replace(UNLIMITED, one_sided=True)
 _MAX_CHANNELS = 64  # connections of a pair of ranks; each has a thread block at both ends
+_SWITCH_BLOCKS = 8  # what it takes of 60 GB/s, NCCL's plan for a thread block, to fill an H100's 450 GB/s
 _MAX_STEPS_TIMES_BLOCKS = 1 << 30  # beyond it a proof takes longer than half a minute, and more than 1 GB
 
 
 @dataclass(frozen=True, slots=True)
 class TranslatedPlan:
-    """A plan, what was proved of it, and the program of sends and receives whose messages it puts."""
+    """A plan, what was proved of it, and the program of sends and receives whose messages it puts (None: there is
+    none, switches add and copy)."""
 
     plan: ExecutionPlan
     proof: PlanProof
-    program: Program
+    program: Program | None
 
 
 def lower_to_plan(
@@ -45,17 +48,18 @@ def lower_to_plan(
     Thread blocks are those of `hocket.translator.lower`; nobody waits for room at a receiver, since every message has a
     place of its own: the one where it belongs, or scratch. `protocol` LL sends packets (small sizes), Simple puts and
     signals. Ranks of one machine of the topology, or of one block of `ranks_per_node`, talk over memory channels,
-    others over port channels. Blocks of more than 64 ops are spread over more connections.
+    others over port channels. Blocks of more than 64 ops are spread over more connections. Where switches of one
+    machine add and copy, the plan lets them (NVLS), in as many thread blocks a rank as `channels` says, else 8.
 
     Raises ScheduleError with the reason when MSCCL++ cannot do the collective, or the plan does not fit, and it or
     DeadlockError when it is not proved.
     """
     asked = lowering or Lowering()
-    if (asked.slots, asked.paired, asked.instances) != (None, None, 1):
+    if (asked.slots, asked.paired) != (None, None) or (asked.instances or 1) > 1:
         raise ScheduleError("MSCCL++ plans have no slots, no shared thread blocks and no instances: leave them open")
     kind, protocol, channels = schedule.collective.kind, asked.wire_protocol, asked.channels or 1
-    if kind not in _NAMES:
-        raise ScheduleError(f"MSCCL++ plans have no {kind}; they have {', '.join(_NAMES)}")
+    if kind not in COLLECTIVE_NAMES:
+        raise ScheduleError(f"MSCCL++ plans have no {kind}; they have {', '.join(COLLECTIVE_NAMES)}")
     if protocol not in ("Simple", "LL"):
         raise ScheduleError(f"no protocol '{protocol}' in MSCCL++ plans; protocols: Simple, LL")
     if protocol == "LL" and kind is Kind.BROADCAST:
@@ -64,8 +68,10 @@ def lower_to_plan(
             "the next call but one; use Simple"
         )
     nodes = RankNodes.of(schedule, ranks_per_node)
+    if goes_over_switches(schedule):
+        return _over_switches(schedule, asked, nodes)
     while True:
-        program = lower(schedule, UNLIMITED, Lowering(channels=channels, name=asked.name, in_place=asked.in_place))
+        program = lower(schedule, _ONE_SIDED, Lowering(channels=channels, name=asked.name, in_place=asked.in_place))
         _refuse_endless(program)
         gpus, longest = _gpus(program, nodes, packets=protocol == "LL")
         if longest <= MAX_OPS:
@@ -79,21 +85,53 @@ def lower_to_plan(
         channels = -(-channels * longest // MAX_OPS)
     plan = ExecutionPlan(
         name=program.name,
-        collective=_NAMES[kind],
+        collective=COLLECTIVE_NAMES[kind],
         protocol="LL" if protocol == "LL" else "Simple",
         in_place=program.in_place,
         gpus=gpus,
         use_double_scratch_buffer=protocol == "LL",
         min_message_size=asked.min_bytes,
     )
+    return _proved(plan, asked, program.root, replace(program, protocol=protocol))
+
+
+def join_blocks(made: TranslatedPlan, root: int = 0) -> TranslatedPlan | None:
+    """The plan with one thread block a rank and no semaphores, for small messages; None where it is over a limit, or
+    ranks are on several machines. Raises as `lower_to_plan` when it is not proved."""
+    plan = joined(made.plan)
+    if plan is None:
+        return None
+    plan = from_json(to_json(plan), plan.name)
+    return replace(made, plan=plan, proof=verify_plan(plan, root=root))
+
+
+def _over_switches(schedule: Schedule, asked: Lowering, nodes: RankNodes) -> TranslatedPlan:
+    """The plan of a schedule that lets switches add and copy."""
+    collective = schedule.collective
+    if asked.wire_protocol == "LL":
+        raise ScheduleError(f"{schedule.generator}: no packets go over switches that add and copy; use Simple")
+    in_place = asked.in_place is not False
+    plan = ExecutionPlan(
+        name=asked.name or f"{collective.kind}_{schedule.generator}",
+        collective=COLLECTIVE_NAMES[collective.kind],
+        protocol="Simple",
+        in_place=in_place,
+        gpus=multicast_gpus(schedule, nodes, asked.channels or _SWITCH_BLOCKS, in_place=in_place),
+        min_message_size=asked.min_bytes,
+    )
+    return _proved(plan, asked, collective.root, None)
+
+
+def _proved(plan: ExecutionPlan, asked: Lowering, root: int, program: Program | None) -> TranslatedPlan:
+    """The plan for the sizes asked for, read back and proved."""
     largest = largest_bytes(plan)
     if asked.max_bytes > largest:
         raise ScheduleError(
             f"messages of {format_limit(asked.max_bytes)} do not fit: the runtime's offsets of 32 bits reach "
             f"{format_limit(largest)}; give a smaller --max-bytes"
         )
-    plan = from_json(to_json(structs.replace(plan, max_message_size=asked.max_bytes or largest)), program.name)
-    return TranslatedPlan(plan, verify_plan(plan, root=program.root), replace(program, protocol=protocol))
+    plan = from_json(to_json(structs.replace(plan, max_message_size=asked.max_bytes or largest)), plan.name)
+    return TranslatedPlan(plan, verify_plan(plan, root=root), program)
 
 
 def _refuse_endless(program: Program) -> None:

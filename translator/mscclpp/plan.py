@@ -3,7 +3,7 @@
 Format: microsoft/mscclpp 0.9.0, its plan loader and executor kernel; what a plan does: docs/translator.md#msccl-plans.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from msgspec import Meta, Struct
 
@@ -12,6 +12,7 @@ from hocket.base.enums import StrEnum
 from hocket.schedule import Kind
 
 __all__ = [
+    "COLLECTIVE_NAMES",
     "OPEN_SIZE",
     "Channel",
     "ChannelRefs",
@@ -70,6 +71,7 @@ class OpName(StrEnum):
     REDUCE_SEND_PACKETS = "respkt"
     REDUCE_COPY_PACKETS = "recpkt"
     REDUCE_COPY_SEND_PACKETS = "recspkt"
+    GROUP_REDUCE = "glre"
     GROUP_REDUCE_STORE = "glres"
     GROUP_STORE = "gstore"
     GROUP_STORE_PACKETS = "gstorepkt"
@@ -231,3 +233,5 @@ class ExecutionPlan(Struct, frozen=True, rename={"in_place": "inplace"}):
 
 
 KINDS = kinds_called("allreduce allgather reducescatter alltoall broadcast")
+#: What plans call each collective.
+COLLECTIVE_NAMES = {kind: cast(CollectiveName, name) for name, kind in KINDS.items()}

@@ -113,6 +113,7 @@ SHAPES = {
     OpName.REDUCE_COPY_SEND_PACKETS: OperandShape(
         (_LOCAL, _PACKET), (_LOCAL, _PACKET, _REMOTE_PACKET), ("memory",), True, True
     ),
+    OpName.GROUP_REDUCE: OperandShape((_SWITCH,), (_LOCAL,), ("switch",)),
     OpName.GROUP_REDUCE_STORE: OperandShape((_SWITCH,), (_SWITCH,), ("switch",)),
     OpName.GROUP_STORE: OperandShape((_LOCAL,), (_SWITCH,), ("switch",)),
     OpName.GROUP_STORE_PACKETS: OperandShape((_PACKET,), (_SWITCH_PACKET,), ("switch",)),

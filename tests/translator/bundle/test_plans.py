@@ -1,10 +1,12 @@
 """Bundles of MSCCL++ plans."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
-from bundles import topology
+import pytest
+from bundles import topology, write_schedule
 from in_process import hocket
 
 from hocket.schedule import Collective, Kind
@@ -13,7 +15,7 @@ from hocket.translator import Lowering, translate
 from hocket.translator.bundle import read_bundle, write_bundle
 from hocket.translator.mscclpp import read_plan
 from hocket.translator.selection.msccl import RuntimeCall
-from hocket.translator.selection.mscclpp import plans_in_order, select_plan
+from hocket.translator.selection.mscclpp import plans_in_order, select_in_bundle, select_plan
 
 
 def test_a_bundle_of_plans(schedules: list[Path], tmp_path: Path) -> None:
@@ -48,12 +50,10 @@ def test_what_serves_a_call_is_the_plan_that_is_selected(schedules: list[Path], 
     edge = bundle.files[1].min_bytes
     for size in (64, 4096, edge - edge % 64, edge + 64 - edge % 64, 64 << 20, (64 << 20) + 64):
         for call in (True, False):
-            chosen = select_plan(files, RuntimeCall(Kind.ALL_REDUCE, size, "float32", 4, call)).chosen
+            asked = RuntimeCall(Kind.ALL_REDUCE, size, "float32", 4, call)
             serving = bundle.serving(size, 4, call)
-            assert (chosen and f"algorithms/{chosen.path.name}") == (serving and serving.path)
-    odd = select_plan(files, RuntimeCall(Kind.ALL_REDUCE, 100, "float32", 4, True)).chosen
-    assert odd is not None
-    assert odd.warnings == ("the call has 100 B, no multiple of the 64 B that its chunks need",)
+            for chosen in (select_plan(files, asked).chosen, select_in_bundle(tmp_path / "b", asked).chosen):
+                assert (chosen and f"algorithms/{chosen.path.name}") == (serving and serving.path)
     reasons = [
         {choice.reason for choice in select_plan(files, call).choices}
         for call in (
@@ -67,41 +67,153 @@ def test_what_serves_a_call_is_the_plan_that_is_selected(schedules: list[Path], 
     assert f"out-of-place all_reduce of 1 MiB of float32 on 4 ranks runs {tmp_path}" in done.stdout.replace("\n", "")
 
 
+def test_what_becomes_of_sizes_that_are_no_multiple_is_told(schedules: list[Path], tmp_path: Path) -> None:
+    """4 B of a barrier and 25,000,004 B of a bucket; chunks are multiples of 4 * 16 B."""
+    write_bundle(schedules, tmp_path / "b", "mscclpp")
+    files = plans_in_order(tmp_path / "b")
+    for size in (4, 25_000_004):
+        call = RuntimeCall(Kind.ALL_REDUCE, size, "float32", 4, True)
+        stock = select_plan(files, call).chosen
+        assert stock is not None
+        throws, never = stock.warnings
+        assert f"throws: {size} B are no multiple of the 64 B that its chunks need" in throws
+        assert never == "in a process that asked an out-of-place plan first, the call runs no plan"
+        own = select_in_bundle(tmp_path / "b", call)
+        assert own.chosen is None
+        assert {f"needs a multiple of 64 B, the call has {size} B"} < {choice.reason for choice in own.choices}
+        assert any("own selector instead" in note and "throws" in note for note in own.notes)
+    done = hocket("explain", tmp_path / "b", "-c", "all_reduce", "-s", "4B", "-n", 4, "--runtime", "mscclpp")
+    text = " ".join(done.stdout.split())
+    assert (done.returncode, "runs the library's own algorithm" in text) == (1, True)
+    assert "a call without a plan runs MSCCL++'s own algorithm on one node" in text
+    done = hocket(
+        *("explain", tmp_path / "b", "-c", "all_reduce", "-s", "1MiB", "-n", 4, "--runtime", "mscclpp"),
+        *("--dtype", "int64"),
+    )
+    assert done.returncode == 1
+    assert "throws for int64 before it asks any selector" in " ".join(done.stdout.split())
+
+
+class Script:
+    """`run.sh` of a bundle, with mpirun and torchrun that log what a plan's run logs, and MSCCL++ at `home`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.calls, self.home = folder, folder / "calls", folder / "mscclpp"
+        self.library = self.home / "build" / "lib" / "libmscclpp_nccl.so"
+        self.library.parent.mkdir(parents=True)
+        subprocess.run(["gcc", "-shared", "-o", self.library, "-xc", "/dev/null"], check=True)
+        self.tools = folder / "bin"
+        self.tools.mkdir()
+        for name in ("mpirun", "torchrun"):
+            (self.tools / name).write_text(
+                f'#!/bin/sh\necho "ran {name} $*" >> "$CALLS"\nenv >> "$CALLS"\n'
+                'for word in "$@"; do case $word in */algorithms/*) plan=$(basename "$word" .json) ;; esac; done\n'
+                'echo "Starting execution with plan: ${FAKE_PLAN:-$plan}, collective: allreduce"\n'
+            )
+            (self.tools / name).chmod(0o755)
+
+    def run(self, *arguments: str, plan: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+        self.calls.write_text("")
+        known = {"PATH": f"{self.tools}:{os.environ['PATH']}", "CALLS": str(self.calls), "FAKE_PLAN": plan}
+        environment = {**known, "MSCCLPP": str(self.home), "MSCCLPP_NCCL_LIB_PATH": "/nccl/libnccl.so.2", **settings}
+        command = [self.folder / "b" / "run.sh", *arguments]
+        return subprocess.run(command, env=environment, cwd=self.folder, capture_output=True, text=True, check=False)
+
+    def made(self, name: str) -> list[str]:
+        return [line for line in self.calls.read_text().splitlines() if line.startswith(f"ran {name} ")]
+
+
 def test_the_script_of_plans_fails_unless_the_log_proves_it(schedules: list[Path], tmp_path: Path) -> None:
     bundle = write_bundle(schedules, tmp_path / "b", "mscclpp").bundle
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    for name in ("mpirun", "torchrun"):
-        (tools / name).write_text(
-            f'#!/bin/sh\necho "ran {name} $*" >> "$CALLS"\nenv >> "$CALLS"\n'
-            'for word in "$@"; do case $word in */algorithms/*) plan=$(basename "$word" .json) ;; esac; done\n'
-            'echo "Starting execution with plan: ${FAKE_PLAN:-$plan}, collective: allreduce"\n'
-        )
-        (tools / name).chmod(0o755)
-    calls = tmp_path / "calls"
-
-    def run(*arguments: str, plan: str = "") -> subprocess.CompletedProcess[str]:
-        calls.write_text("")
-        settings = {"PATH": f"{tools}:{os.environ['PATH']}", "MSCCLPP": "/built", "CALLS": str(calls)}
-        command = [tmp_path / "b" / "run.sh", *arguments]
-        environment = {**settings, "FAKE_PLAN": plan}
-        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-
-    done = run()
+    script = Script(tmp_path)
+    done = script.run()
     assert done.returncode == 0, done.stderr
-    made = [line for line in calls.read_text().splitlines() if line.startswith("ran mpirun -np 4 env ")]
+    made = script.made("mpirun -np 4 env")
     # the first and the last size of every window
     assert len(made) == 2 * len(bundle.files)
-    assert "python3 /built/python/test/executor_test.py" in made[0]
+    assert f"python3 {script.home}/python/test/executor_test.py" in made[0]
     assert f"/b/{bundle.files[0].path} --size 64 --in_place" in made[0]
-    done = run(plan="another")
+    done = script.run(plan="another")
     assert (done.returncode, "NOT USED" in done.stderr) == (1, True)
     name = Path(bundle.files[0].path).stem
-    done = run("torchrun", "train.py", plan=name)
+    done = script.run("torchrun", "train.py", plan=name)
     assert (done.returncode, f"plan {name} ran" in done.stdout) == (0, True), done.stderr
-    assert "LD_PRELOAD=/built/build/lib/libmscclpp_nccl.so" in calls.read_text()
-    assert f"PYTHONPATH={tmp_path}/b" in calls.read_text()
-    assert run("torchrun", "train.py", plan="another").returncode == 1
+    assert f"LD_PRELOAD={script.library}" in script.calls.read_text()
+    assert f"PYTHONPATH={tmp_path}/b" in script.calls.read_text()
+    assert script.run("torchrun", "train.py", plan="another").returncode == 1
+
+
+@pytest.mark.parametrize(("kind", "algorithm"), [(Kind.ALL_GATHER, "direct"), (Kind.REDUCE_SCATTER, "ring")])
+def test_sizes_of_the_script_count_the_whole_buffer(kind: Kind, algorithm: str, tmp_path: Path) -> None:
+    """As MSCCL++'s test does, whose plan throws where a rank's share is no multiple of a chunk's 16 B."""
+    path = write_schedule(tmp_path / "s.schedule", kind, algorithm, 1 << 20)
+    bundle = write_bundle([path], tmp_path / "b", "mscclpp").bundle
+    script = Script(tmp_path)
+    assert script.run().returncode == 0
+    sizes = [int(line.split(" --size ")[1].split()[0]) for line in script.made("mpirun")]
+    assert len(sizes) == 2 * len(bundle.files)
+    assert (min(sizes), max(sizes)) == (64, 1 << 20)
+    assert all(size % (file.chunks * file.alignment) == 0 for size in sizes for file in bundle.files)
+
+
+def test_a_broadcast_has_no_test_of_mscclpp(tmp_path: Path) -> None:
+    path = write_schedule(tmp_path / "s.schedule", Kind.BROADCAST, "binomial", 1 << 20)
+    bundle = write_bundle([path], tmp_path / "b", "mscclpp").bundle
+    script = Script(tmp_path)
+    done = script.run()
+    assert (done.returncode, done.stderr.startswith("MSCCL++'s own test knows no broadcast: give a job")) == (1, True)
+    assert script.run("torchrun", plan=Path(bundle.files[-1].path).stem).returncode == 0
+
+
+def test_the_script_looks_for_the_libraries_of_a_job(schedules: list[Path], tmp_path: Path) -> None:
+    plan = Path(write_bundle(schedules, tmp_path / "b", "mscclpp").bundle.files[0].path).stem
+    script = Script(tmp_path)
+
+    def preloaded(**settings: str) -> Path:
+        done = script.run("torchrun", plan=plan, **settings)
+        assert done.returncode == 0, done.stderr
+        lines = script.calls.read_text().splitlines()
+        return Path(next(line for line in lines if line.startswith("LD_PRELOAD=")).partition("=")[2])
+
+    site = tmp_path / "site" / "mscclpp" / "lib"
+    home = tmp_path / "home" / "lib"
+    for folder in (site, home):
+        folder.mkdir(parents=True)
+        shutil.copy(script.library, folder)
+    (site.parent / "__init__.py").write_text("raise RuntimeError('no GPU')")
+    where = {"MSCCLPP_HOME": str(home.parent), "PYTHONPATH": str(tmp_path / "site")}
+    assert preloaded(**where).parent == site
+    assert preloaded(MSCCLPP_HOME=where["MSCCLPP_HOME"]).parent == home
+    assert preloaded(**where, MSCCLPP_NCCL=str(script.library)) == script.library
+    assert preloaded() == script.library
+    script.library.write_text("no library")
+    broken = script.run("torchrun", plan=plan)
+    assert (broken.returncode, f"{script.library} cannot be preloaded: " in broken.stderr) == (1, True)
+    assert script.made("torchrun") == []
+    script.library.unlink()
+    missing = script.run("torchrun", plan=plan)
+    assert missing.returncode == 1
+    assert missing.stderr.startswith("libmscclpp_nccl.so is not there (looked in ")
+    assert missing.stderr.endswith("install microsoft/mscclpp 0.9 with pip, or set MSCCLPP_NCCL to the file\n")
+
+
+def test_a_job_needs_nccl_for_calls_without_a_plan(schedules: list[Path], tmp_path: Path) -> None:
+    plan = Path(write_bundle(schedules, tmp_path / "b", "mscclpp").bundle.files[0].path).stem
+    script = Script(tmp_path)
+    environment = {"PATH": f"{script.tools}:/usr/bin:/bin", "CALLS": str(script.calls), "FAKE_PLAN": plan}
+    environment |= {"MSCCLPP": str(script.home), "PYTHONPATH": str(tmp_path / "site")}
+
+    def run() -> subprocess.CompletedProcess[str]:
+        command = [tmp_path / "b" / "run.sh", "torchrun"]
+        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    refused = run()
+    assert (refused.returncode, "set MSCCLPP_NCCL_LIB_PATH to its libnccl.so.2" in refused.stderr) == (1, True)
+    library = tmp_path / "site" / "nvidia" / "nccl" / "lib" / "libnccl.so.2"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    assert run().returncode == 0
+    assert f"MSCCLPP_NCCL_LIB_PATH={library}" in script.calls.read_text()
 
 
 def test_a_bundle_of_plans_from_programs(schedules: list[Path], tmp_path: Path) -> None:

@@ -120,7 +120,14 @@ def limit(schedule: Schedule, runtime: str, in_place: bool) -> str | None:
         return "MSCCL programs cut buffers into equal chunks"
     if schedule.dst.max(initial=0) >= collective.num_ranks:
         helper = schedule.relay_nodes.min()
-        return "not in the group" if helper < schedule.topology.num_ranks else "lets switches .* add and copy chunks"
+        if helper < schedule.topology.num_ranks:
+            return "not in the group"
+        if runtime != PLANS:
+            return "lets switches .* add and copy chunks"
+        if len(set(schedule.topology.machine[schedule.ranks].tolist())) > 1:
+            return "lets switches of several machines add and copy chunks"
+        between = (schedule.src < collective.num_ranks) & (schedule.dst < collective.num_ranks)
+        return "its ranks send to each other and over switches" if between.any() else None
     if kind is Kind.CUSTOM:
         return "no buffers that a runtime knows"
     if runtime == UNLIMITED.name:

@@ -155,7 +155,7 @@ def test_more_than_32_peers_use_more_channels() -> None:
             4,
             "nccl",
             {},
-            "there is no profile 'nccl'; did you mean 'rccl'. known: executor, json, msccl, rccl",
+            "there is no profile 'nccl'; did you mean 'rccl'. known: device, executor, json, msccl, rccl",
         ),
         (Kind.ALL_REDUCE, 4, "rccl", {"protocol": "ll"}, "no protocol 'll'; protocols: Simple, LL, LL128"),
         (Kind.ALL_REDUCE, 4, "rccl", {"channels": 0}, "channels must be at least 1"),
