@@ -18,6 +18,7 @@ __all__ = [
     "kind_called",
     "kinds_called",
     "nccl_name",
+    "whole_size",
 ]
 
 #: What ranks do together that brings no data, and what goes from one rank to another.
@@ -137,6 +138,17 @@ class Kind(StrEnum):
 
 
 NAMED_KINDS = tuple(kind for kind in Kind if kind is not Kind.CUSTOM)
+
+
+def whole_size(kind: str, input_bytes: int, output_bytes: int, num_ranks: int) -> int:
+    """Bytes as nccl-tests counts the size of a collective: of a rank's whole buffer, of which what one of so many ranks
+    puts in or gets may be its block. What only a root gives or takes, others have 0 of."""
+    of_kind = Kind(kind) if kind in NAMED_KINDS else None
+    if of_kind is not None and of_kind.input_is_block:
+        return output_bytes or input_bytes * num_ranks
+    if of_kind is not None and of_kind.output_is_block:
+        return input_bytes or output_bytes * num_ranks
+    return max(input_bytes, output_bytes)
 
 
 def bus_factor(kind: str, num_ranks: int) -> float:

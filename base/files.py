@@ -28,6 +28,7 @@ __all__ = [
     "growing_file",
     "is_streamed",
     "make_folder",
+    "put_in_place",
     "require_no_stream",
     "require_place",
     "together",
@@ -142,6 +143,20 @@ def growing_file(path: Path | None) -> IO[bytes]:
         return open(path, "a+b")
     except OSError as error:
         raise unwritable(path or "a temporary file", error) from error
+
+
+def put_in_place(written: Path, path: Path | str) -> None:
+    """Gives a complete file, which lies on the same file system, the name `path`; where that fails it stays
+    where it is. Raises HocketError as `atomic_write` does."""
+    with together() as transaction, _named(path):
+        place = _place(path)
+        if not isinstance(place, Path) or _is_special(place):
+            copy_file(written, path)
+            return
+        transaction.make_folder(place.parent)
+        replacement = Replacement(written, place, kept=True)
+        transaction.replacements.append(replacement)
+        transaction.finish(replacement)
 
 
 def write_json(path: Path | str, content: Any) -> None:

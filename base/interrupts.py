@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Terminated", "ended_by_signals", "signals_held_back"]
+__all__ = ["Terminated", "ended_by_signals", "ignore_unhandled", "signal_ignored", "signals_held_back"]
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -34,6 +34,29 @@ def ended_by_signals() -> Iterator[None]:
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def signal_ignored(name: str) -> Iterator[None]:
+    """While inside, the signal of this name, SIGUSR1, does nothing where nobody handles it, also in programs that are
+    started until they say otherwise: ignoring is inherited, handlers are not. Nothing changes for the name ""."""
+    ignored = ignore_unhandled(name)
+    try:
+        yield
+    finally:
+        if ignored:
+            signal.signal(signal.Signals[name], signal.SIG_DFL)
+
+
+def ignore_unhandled(name: str) -> bool:
+    """Has the signal of this name do nothing if nobody handles it; whether that is new. Only a process's first thread
+    may: nothing changes in another, nor for the name ""."""
+    if not name or threading.current_thread() is not threading.main_thread():
+        return False
+    if signal.getsignal(signal.Signals[name]) != signal.SIG_DFL:
+        return False
+    signal.signal(signal.Signals[name], signal.SIG_IGN)
+    return True
 
 
 @contextmanager

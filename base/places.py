@@ -41,12 +41,14 @@ def place_of(path: Path) -> Path | Descriptor:
 
 @dataclass
 class Replacement:
-    """A complete file or folder, `temporary`, that is to take the name `target` in place of what has it."""
+    """A complete file or folder, `temporary`, that is to take the name `target` in place of what has it. One that is
+    `kept` stays where it is when that fails: it was not made for this alone."""
 
     temporary: Path
     target: Path
     aside: Path | None = None  # the other name of what was replaced
     done: bool = False
+    kept: bool = False
 
     @classmethod
     def beside(cls, target: Path) -> "Replacement":
@@ -100,7 +102,7 @@ class Replacement:
 
     def clear(self) -> None:
         """Leaves nothing but what has the name."""
-        for path in filter(None, (self.temporary, self.aside)):
+        for path in filter(None, (None if self.kept else self.temporary, self.aside)):
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:

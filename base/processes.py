@@ -6,18 +6,19 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
 from ctypes import CDLL
 from multiprocessing import get_context, parent_process
+from pathlib import Path
 from typing import Any
 
 from hocket.base.errors import HocketError
 from hocket.base.interrupts import Terminated, signals_held_back
 
-__all__ = ["run", "started", "worker_pool"]
+__all__ = ["leave", "run", "stand_back", "started", "worker_pool"]
 
 _PR_SET_PDEATHSIG = 1
 _GRACE_S = 10.0  # from SIGTERM to SIGKILL
@@ -70,6 +71,22 @@ def run(
     if check:
         done.check_returncode()
     return done
+
+
+def leave(command: Sequence[str | os.PathLike[str]], env: Mapping[str, str]) -> None:
+    """Starts a process that nobody waits for: it has a session of its own, goes on when this one ends, says nothing,
+    and is no child of this process, whose own waiting for children it would meet. Raises OSError without a shell."""
+    silent = subprocess.DEVNULL
+    line = ["/bin/sh", "-c", '"$@" &', "sh", *command]
+    subprocess.run(line, env=env, stdin=silent, stdout=silent, stderr=silent, start_new_session=True, check=False)
+
+
+def stand_back() -> None:
+    """From now on this process, with all that it starts, gets what time others leave, and goes first should memory run
+    out."""
+    os.nice(19)
+    with suppress(OSError):  # there is such a thing on Linux only
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hocket.base.sinks import unwritable
 
-__all__ = ["hand_over", "scratch_folder"]
+__all__ = ["hand_over", "scratch_folder", "wait_for_owner"]
 
 # A lock tells of the processes of one machine: others may share the file system without sharing its locks.
 _LOCK = f".held-on-{os.uname().nodename}"
@@ -33,6 +33,13 @@ def scratch_folder(purpose: str, parent: Path | None = None) -> Iterator[Path]:
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def wait_for_owner(folder: Path) -> None:
+    """Returns when the process that made the scratch folder is gone, or gives it up, however it ends. Of this machine
+    alone."""
+    with suppress(FileNotFoundError), open(folder / _LOCK, "rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
 
 
 def hand_over(path: Path, content: str | bytes) -> None:

@@ -1,5 +1,5 @@
 """Timelines in the "Trace Event Format", which Perfetto (https://ui.perfetto.dev) and chrome://tracing open: complete
-events `X`, and names of processes and tracks `M`; times in microseconds."""
+events `X`, names of processes and tracks `M`, and arrows `s` to `f` between events; times in microseconds."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from hocket.base.files import atomic_write
 
-__all__ = ["name_event", "span_event", "write_events"]
+__all__ = ["arrow_event", "name_event", "span_event", "write_events"]
 
 _BATCH = 4096  # events written at a time
 _COMPRESSION = 3  # of gzip: a third larger than at most, in a fraction of the time
@@ -44,3 +44,10 @@ def span_event(name: str, process: int, track: int, begin_us: float, duration_us
         f'{{"ph": "X", "name": {name}, "pid": {process}, "tid": {track}, "ts": {begin_us}, "dur": {duration_us},'
         f' "args": {{{arguments}}}}}'
     )
+
+
+def arrow_event(number: int, process: int, track: int, at_us: float, *, begins: bool) -> str:
+    """An end of the arrow `number`, which joins the spans that these two tracks show at these times."""
+    end = '"ph": "s"' if begins else '"ph": "f", "bp": "e"'
+    where = f'"pid": {process}, "tid": {track}, "ts": {at_us}'
+    return f'{{{end}, "name": "message", "cat": "message", "id": {number}, {where}}}'

@@ -121,7 +121,8 @@ def parse_duration(text: str) -> float:
 
 def _scaled(value: float, steps: list[tuple[float, str]]) -> str:
     scale, unit = next((step for step in reversed(steps) if abs(value) >= step[0]), steps[0])
-    return f"{value / scale:.4g} {unit}"
+    number = value / scale
+    return f"{number:.4g} {unit}" if abs(number) < 9_999.5 else f"{number:.0f} {unit}"  # never 1.117e+04
 
 
 def format_bytes(size: int) -> str:
@@ -149,8 +150,10 @@ def format_bytes_apart(sizes: Sequence[int]) -> dict[int, str]:
 
 
 def format_time(time_ps: float) -> str:
-    """Picoseconds for people: `12.18 ms`."""
-    return _scaled(time_ps, [(1, "ps"), (10**3, "ns"), (10**6, "us"), (10**9, "ms"), (10**12, "s")])
+    """Picoseconds for people: `12.18 ms`, `3.104 h`."""
+    return _scaled(
+        time_ps, [(1, "ps"), (10**3, "ns"), (10**6, "us"), (10**9, "ms"), (10**12, "s"), (3_600 * 10**12, "h")]
+    )
 
 
 def _shortest(value: int, scales: Mapping[str, int]) -> str:

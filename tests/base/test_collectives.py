@@ -7,7 +7,18 @@ from typing import get_args
 import pytest
 from house_copies import HouseCopy
 
-from hocket.base.collectives import BARRIER, MESSAGE, NAMED_KINDS, RECV, SEND, Held, Kind, kind_called, nccl_name
+from hocket.base.collectives import (
+    BARRIER,
+    MESSAGE,
+    NAMED_KINDS,
+    RECV,
+    SEND,
+    Held,
+    Kind,
+    kind_called,
+    nccl_name,
+    whole_size,
+)
 from hocket.base.enums import assert_never, not_here
 from hocket.base.errors import HocketError
 from hocket.chakra import CollectiveType
@@ -96,6 +107,27 @@ def test_a_kind_that_no_algorithm_knows_is_refused_by_name(tmp_path: Path) -> No
 )
 def test_one_name_for_what_others_call_differently(names: str, kind: str) -> None:
     assert {name: kind_called(name) for name in names.split()} == dict.fromkeys(names.split(), kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "taken", "size"),
+    [
+        ("all_reduce", 8, 8, 8),
+        ("all_gather", 8, 32, 32),
+        ("all_gather", 8, 0, 32),
+        ("reduce_scatter", 32, 8, 32),
+        ("gather", 8, 0, 32),
+        ("scatter", 0, 8, 32),
+        ("scatter", 32, 8, 32),
+        ("all_to_all", 32, 32, 32),
+        ("broadcast", 8, 8, 8),
+        (BARRIER, 0, 0, 0),
+        (SEND, 8, 0, 8),
+        (RECV, 0, 8, 8),
+    ],
+)
+def test_sizes_are_those_of_nccl_tests(kind: str, given: int, taken: int, size: int) -> None:
+    assert whole_size(kind, given, taken, 4) == size
 
 
 def test_what_is_no_collective_has_no_name() -> None:

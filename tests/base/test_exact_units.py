@@ -10,6 +10,7 @@ from hocket.base.units import (
     exact_time,
     format_bytes_apart,
     format_limit,
+    format_time,
     parse_bandwidth,
     parse_bytes,
     parse_time,
@@ -56,3 +57,18 @@ def test_limits_are_exact(size: int) -> None:
         "1.5 MiB",
         "4294967292 B",
     )
+
+
+def test_long_times_are_told_in_hours_without_an_exponent() -> None:
+    """A watch on a job of three hours printed `for 1.117e+04 s`."""
+    assert [format_time(seconds * 10**12) for seconds in (3_599, 11_170, 200 * 3_600, 10**8)] == [
+        "3599 s",
+        "3.103 h",
+        "200 h",
+        "27778 h",
+    ]
+
+
+@given(time_ps=st.integers(0, LARGEST * 10**6))
+def test_no_time_is_told_with_an_exponent(time_ps: int) -> None:
+    assert "e" not in format_time(time_ps)

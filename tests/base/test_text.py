@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.base.errors import DeadlockError, FormatError, placed
+from hocket.base.notices import notice
 from hocket.base.text import markup, printable, printable_lines, shell_word
 from hocket.chakra import read_trace
 
@@ -53,6 +54,11 @@ def test_the_engine_s_own_errors_are_escaped(tmp_path: Path) -> None:
     with pytest.raises(FormatError) as caught:
         read_trace(folder / "trace.0.et")
     assert str(caught.value).startswith(rf"{tmp_path}/two\rlines\x1b[2J/trace.0.et: byte 1 ")
+
+
+def test_what_a_job_is_told_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    notice("hocket: in\x1b[2J\r\u202efolder\n  a line of our own")
+    assert capsys.readouterr() == ("", "hocket: in\\x1b[2J\\r\\u202efolder\n  a line of our own\n")
 
 
 def test_markup_keeps_its_lines() -> None:

@@ -1,0 +1,1 @@
+"""What works on this machine and how fast it is, in one file to send back."""
