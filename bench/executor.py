@@ -48,9 +48,9 @@ class Case:
     topology: str
     sizes: tuple[int, ...]
 
-    def schedule(self) -> Schedule:
+    def schedule(self, ranks: int = RANKS) -> Schedule:
         topology = load(self.topology)
-        collective = Collective(self.kind, RANKS, self.sizes[-1], CHUNKS.get(self.kind, 1))
+        collective = Collective(self.kind, ranks, self.sizes[-1], CHUNKS.get(self.kind, 1))
         if self.algorithm is not None:
             return retime(build(self.algorithm, collective, topology))
         found = synthesize(collective, topology)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from hocket.base import processes
+from hocket.base.files import make_folder
 from hocket.base.scratch import hand_over, scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.plugin.mpi.launch import run_recorded
@@ -73,7 +74,7 @@ def measure(command: list[str], result: Path, recorder: Path | None, folder: Pat
         if recorder is None:
             processes.run(command, check=True)
         else:
-            run_recorded(command, recorder, folder / str(launch), {})
+            run_recorded(command, recorder, make_folder(folder / str(launch)), {})
         best = [min(pair) for pair in zip(best, map(float, result.read_text().split()), strict=True)]
     return best
 

@@ -1,4 +1,6 @@
-"""MSCCL++ plans: verdicts on reference plans, mutations found, seconds to lower and prove for many ranks.
+"""MSCCL++ plans: verdicts, mutations found, ops of small plans, seconds to lower and prove large ones.
+
+Ops count those of all ranks; `one block`: the plan that bundles have for small messages, of one thread block a rank.
 
 Example: python -m hocket.bench.plans
 
@@ -7,6 +9,7 @@ The reference plans are those of `../shared/data/mscclpp_plans` beside the check
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -21,7 +24,16 @@ from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import build
 from hocket.topology import load
 from hocket.translator import Lowering
-from hocket.translator.mscclpp import from_json, lower_to_plan, read_plan, to_json, verify_plan
+from hocket.translator.mscclpp import (
+    ExecutionPlan,
+    from_json,
+    join_blocks,
+    lower_to_plan,
+    read_plan,
+    to_json,
+    verify_plan,
+)
+from hocket.translator.mscclpp.plan import OpName
 
 __all__ = ["main"]
 
@@ -32,14 +44,16 @@ LARGE = [
     ("halving_doubling", Kind.ALL_REDUCE, 64, "Simple"),
     ("direct", Kind.ALL_GATHER, 64, "Simple"),
 ]
+OPS = [("recursive_doubling", Kind.ALL_REDUCE), ("direct", Kind.ALL_REDUCE), ("direct", Kind.ALL_GATHER)]
 SMALL = [("ring", Kind.ALL_REDUCE), ("halving_doubling", Kind.ALL_REDUCE), ("direct", Kind.ALL_TO_ALL)]
 
 
 def main() -> None:
-    """Prints the three tables."""
+    """Prints the four tables."""
     if REFERENCES.is_dir():
         _print_verdicts()
     _print_mutations()
+    _print_ops()
     _print_times()
 
 
@@ -96,6 +110,29 @@ def _refuted(plan: dict[str, Any]) -> bool:
         return verify_plan(from_json(json.dumps(plan), "mutant")).assumed is not None
     except HocketError:
         return True
+
+
+def _print_ops() -> None:
+    table = Table(box=None, title="ops, 8 ranks of one machine")
+    columns = ("algorithm", "collective", "protocol", "plan", "blocks", "puts", "semaphores", "nops", "ops")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number < 4 else "right")
+    for name, kind in OPS:
+        for protocol in ("Simple", "LL"):
+            schedule = build(name, Collective(kind, 8, 1 << 20), load("fully_connected:8,bandwidth=50GB/s,latency=1us"))
+            made = lower_to_plan(schedule, Lowering(protocol=protocol))
+            for plan, one in (("", made), ("one block", join_blocks(made))):
+                if one is not None:
+                    table.add_row(name, kind, protocol, plan, *map(str, _counts(one.plan)))
+    Console(width=120).print(table)
+
+
+def _counts(plan: ExecutionPlan) -> tuple[int, ...]:
+    """Thread blocks of a rank, then ops by what they are."""
+    names = Counter(op.name for gpu in plan.gpus for block in gpu.thread_blocks for op in block.ops)
+    puts, semaphores = names[OpName.PUT] + names[OpName.PUT_PACKETS], names[OpName.ACQUIRE] + names[OpName.RELEASE]
+    blocks = max(len(gpu.thread_blocks) for gpu in plan.gpus)
+    return blocks, puts, semaphores, names[OpName.SYNC], names.total()
 
 
 def _print_times() -> None:

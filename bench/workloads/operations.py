@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
@@ -9,7 +10,7 @@ import torch.distributed._functional_collectives as functional_collectives
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 
-from hocket.bench.workloads.training import IS_OLD, WIDTH, Step
+from hocket.bench.workloads.training import WIDTH, Step
 
 # The default of torch.compile, inductor, needs a minute and a C++ compiler.
 COMPILER = os.environ.get("WORKLOADS_COMPILER", "aot_eager")
@@ -74,6 +75,11 @@ def every_operation() -> Step:
     rows, _ = dist.new_subgroups(2, group_desc="low")  # members and description are not a group's own
     gloo = dist.new_group(backend="gloo")  # PyTorch 2.4 asks for it by name
     after, before = (rank + 1) % world, (rank - 1) % world
+    lists: list[Callable[[], object]] = [
+        lambda: dist.reduce_scatter(torch.empty(100), [torch.ones(100) for _ in range(world)]),
+        lambda: dist.all_to_all([torch.empty(5) for _ in range(world)], [torch.ones(5) for _ in range(world)]),
+    ]
+    listed = [call for call in lists if offered(call)]
 
     def step() -> None:
         vector = torch.ones(1000)
@@ -93,9 +99,8 @@ def every_operation() -> Step:
         dist.reduce(vector, dst=3)
         dist.all_gather([torch.empty(100) for _ in range(world)], torch.ones(100))
         dist.all_gather_into_tensor(torch.empty(world * 100), torch.ones(100))
-        if not IS_OLD:  # gloo has neither there
-            dist.reduce_scatter(torch.empty(100), [torch.ones(100) for _ in range(world)])
-            dist.all_to_all([torch.empty(5) for _ in range(world)], [torch.ones(5) for _ in range(world)])
+        for call in listed:
+            call()
         dist.reduce_scatter_tensor(torch.empty(100), torch.ones(world * 100))
         dist.gather(torch.ones(10), [torch.empty(10) for _ in range(world)] if rank == 0 else None, dst=0)
         dist.scatter(torch.empty(10), [torch.ones(10) for _ in range(world)] if rank == 2 else None, src=2)
@@ -127,6 +132,15 @@ def splits(rank: int, world: int) -> tuple[list[int], list[int]]:
     return [sends[rank]] * world, sends
 
 
+def offered(call: Callable[[], object]) -> bool:
+    """Whether this PyTorch's gloo has a collective: what it has not it refuses before anything is sent."""
+    try:
+        call()
+    except RuntimeError:
+        return False
+    return True
+
+
 def several_backends() -> Step:
     """Groups whose backends are named otherwise than the job's."""
     groups = [dist.new_group(backend=backend) for backend in ("gloo", "cpu:gloo,cuda:gloo")]
@@ -147,11 +161,12 @@ def several_backends() -> Step:
 def reductions() -> Step:
     """Every reduction that gloo has, and a call that it refuses."""
     kinds = [dist.ReduceOp.PRODUCT, dist.ReduceOp.BAND, dist.ReduceOp.BOR, dist.ReduceOp.BXOR]
+    averages = offered(lambda: dist.all_reduce(torch.ones(4), op=dist.ReduceOp.AVG))
 
     def step() -> None:
         for kind in kinds:
             dist.all_reduce(torch.ones(4, dtype=torch.int64), op=kind)
-        if not IS_OLD:
+        if averages:
             dist.all_reduce(torch.ones(4), op=dist.ReduceOp.AVG)
         try:
             dist.all_gather([torch.empty(3) for _ in range(4)], torch.ones(4))
