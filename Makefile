@@ -1,5 +1,6 @@
 # make demo   sets everything up and does the whole chain once       make demo TORCH=no   without installing PyTorch
 # make test   sets everything up and runs every suite                make lint            style and types only
+# make test-torch VERSIONS="2.4.1 2.8.0 nightly": the collector with versions of PyTorch, some minutes and 2 GB each
 # make fuzz   TIME=600: the property tests on random examples        make fuzz SEED=7     the examples of one seed again
 PYTHON ?= python3
 VENV ?= .venv
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/pip install --progress-bar on
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo docs test fuzz lint build system pytest cpptest clean
+.PHONY: demo docs test test-torch fuzz lint build system pytest cpptest clean
 
 demo: build $(if $(filter no,$(TORCH)),$(VENV)/demo.stamp,$(VENV)/torch.stamp)
 	$(BIN)/hocket demo --out $(DEMO_DIR)
@@ -37,6 +38,11 @@ docs: build
 pytest: build $(VENV)/torch.stamp $(VENV)/test.stamp $(VENV)/newest-nccl
 	PYTHONHASHSEED=0 HOCKET_REQUIRE_EXTRAS=1 $(BIN)/python -m pytest -q -n 2 -m "not torch and not mpi"
 	PYTHONHASHSEED=0 HOCKET_REQUIRE_EXTRAS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "torch or mpi"
+
+# In environments of their own, removed as it goes; a table says what works. TORCH_INDEX=URL names another index.
+VERSIONS ?= 2.4.1 2.5.1 2.6.0 2.7.1 2.8.0 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0 2.14.1 2.15.0 nightly
+test-torch: build
+	$(BIN)/python -m hocket.bench.torch_versions $(if $(TORCH_INDEX),--index $(TORCH_INDEX)) $(VERSIONS)
 
 # Not part of `make test`, whose examples are fixed: what it finds becomes an @example there.
 fuzz: build $(VENV)/torch.stamp $(VENV)/test.stamp

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -95,6 +96,20 @@ class Build(build_ext):
         if self.inplace or self.editable_mode:
             self.build_temp = str(Path("build", f"temp.{get_platform()}-{sys.implementation.cache_tag}"))
         super().finalize_options()
+
+    def build_extensions(self) -> None:
+        self.use_compile_cache()
+        super().build_extensions()
+
+    def use_compile_cache(self) -> None:
+        """Object files of any checkout serve all others, where `ccache` is installed."""
+        if not shutil.which("ccache"):
+            return
+        os.environ.setdefault("CCACHE_BASEDIR", str(ROOT))  # paths below it are hashed as relative ones
+        os.environ.setdefault("CCACHE_NOHASHDIR", "1")
+        for name in ("compiler_so", "compiler_so_cxx"):
+            if command := getattr(self.compiler, name, None):
+                setattr(self.compiler, name, ["ccache", *command])
 
     def build_extension(self, ext: Extension) -> None:
         compile_files = self.compiler.compile

@@ -1,11 +1,12 @@
-"""Trains a small transformer with DistributedDataParallel on any number of CPU processes (gloo).
+"""Trains a small transformer with DistributedDataParallel on any number of CPU processes (gloo), or GPUs (NCCL).
 
-    torchrun --nproc-per-node 4 examples/train_ddp.py --steps 5
+    torchrun --nproc-per-node 4 examples/train_ddp.py --steps 5 [--device cuda]
 
 It knows nothing of Hocket: the collector is put in from outside.
 """
 
 import argparse
+import os
 
 import torch
 import torch.distributed as dist
@@ -29,7 +30,7 @@ class LanguageModel(nn.Module):
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         length = tokens.shape[1]
-        mask = nn.Transformer.generate_square_subsequent_mask(length)
+        mask = nn.Transformer.generate_square_subsequent_mask(length, device=tokens.device)
         hidden = self.embedding(tokens) + self.position[:length]
         logits: torch.Tensor = self.head(self.layers(hidden, mask=mask, is_causal=True))
         return logits
@@ -45,16 +46,21 @@ def batch(generator: torch.Generator) -> torch.Tensor:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=5)
-    steps = parser.parse_args().steps
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    arguments = parser.parse_args()
+    steps, device = arguments.steps, torch.device(arguments.device)
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    dist.init_process_group("gloo")
-    model = DistributedDataParallel(LanguageModel(), bucket_cap_mb=4)
+    if device.type == "cuda":
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    model = DistributedDataParallel(LanguageModel().to(device), bucket_cap_mb=4)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     generator = torch.Generator().manual_seed(dist.get_rank())
     for step in range(steps):
-        tokens = batch(generator)
+        tokens = batch(generator).to(device)
         logits = model(tokens[:, :-1])
         loss = functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
         optimizer.zero_grad()

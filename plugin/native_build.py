@@ -16,22 +16,23 @@ from pathlib import Path
 from hocket.base import processes
 from hocket.base.cache import REMEDY, cache_folder
 from hocket.base.errors import HocketError
-from hocket.base.files import atomic_path, growing_file, make_folder
+from hocket.base.files import atomic_path, growing_file, make_folder, write_file
 
-__all__ = ["build", "find_built"]
+__all__ = ["build", "failure_of", "find_built"]
 
 _LAST_LINES = 15  # of a compiler's complaints, with its first line
 
 
-def build(sources: Sequence[Path], compiler_command: Sequence[str], key: str, name: str) -> Path:
+def build(sources: Sequence[Path], compiler_command: Sequence[str], key: str, name: str, waits: bool = True) -> Path:
     """The shared library `name` made of `sources`, from the cache where it was built before.
 
     Of `sources` those that are headers (`*.hpp`) are only looked at: a change of any of them, of `compiler_command`
     (compiler and all flags; libraries too, sources follow it) or of `key` (what else decides the result: the version
-    of the foreign headers) makes another library. Processes that ask at once wait for the one that builds.
+    of the foreign headers) makes another library. Processes that ask at once wait for the one that builds; one that
+    does not wait returns where the library will be.
 
-    Raises HocketError, with what the compiler said, when it is absent or fails, or the cache cannot be written or is
-    open to others.
+    Raises HocketError, with what the compiler said, when it is absent or fails, which `failure_of` tells from then on,
+    or the cache cannot be written or is open to others.
     """
     library = _library_path(sources, compiler_command, key, name)
     if _is_built(library):
@@ -39,13 +40,39 @@ def build(sources: Sequence[Path], compiler_command: Sequence[str], key: str, na
     lock_path = make_folder(library.parent, 0o700) / f"{name}.lock"
     _check_owner(library.parent)
     with growing_file(lock_path) as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return library
         if not _is_built(library):
-            with atomic_path(library) as temporary:
-                units = [str(source) for source in sources if source.suffix != ".hpp"]
-                _compile([*compiler_command, *units, "-o", str(temporary)], name)
-                temporary.chmod(0o755)
+            for half in library.parent.glob(f".{library.name}.*"):  # of a build that was killed
+                half.unlink(missing_ok=True)
+            units = [str(source) for source in sources if source.suffix != ".hpp"]
+            try:
+                with atomic_path(library) as temporary:
+                    _compile([*compiler_command, *units, "-o", str(temporary)], name)
+                    temporary.chmod(0o755)
+            except HocketError as error:
+                write_file(_failure_path(library), str(error).partition("\n")[0])
+                raise
+        _failure_path(library).unlink(missing_ok=True)
     return library
+
+
+def failure_of(sources: Sequence[Path], compiler_command: Sequence[str], key: str, name: str) -> str:
+    """Why the last `build` of the same failed, in a line; "" where none did. Raises HocketError where the cache cannot
+    be read."""
+    path = _failure_path(_library_path(sources, compiler_command, key, name))
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise HocketError(f"{path}: {error.strerror}; {REMEDY}") from error
+
+
+def _failure_path(library: Path) -> Path:
+    return library.with_suffix(".failed")
 
 
 def find_built(sources: Sequence[Path], compiler_command: Sequence[str], key: str, name: str) -> Path | None:

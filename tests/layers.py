@@ -1,4 +1,5 @@
-"""Where a source starts processes or writes files by itself, past `hocket.base.processes`, `files` and `scratch`.
+"""Where a source starts processes, writes files or speaks to people by itself, past `hocket.base.processes`, `files`,
+`scratch` and `notices`.
 
 A name counts wherever it stands, called or handed on, under whatever name it was imported. Of methods, whose objects
 nobody knows, those count that only files have, or that say a mode to write in.
@@ -21,6 +22,11 @@ WRITES = re.compile(
     r"|os\.(replace|renames?|link|symlink|mkfifo|mknod|truncate|makedirs)|numpy\.(save|savez|savez_compressed|savetxt)"
     r"|io\.FileIO|zipfile\.ZipFile|tarfile\.open|torch\.save"
 )
+#: Those that speak to people.
+SPEAKS = re.compile(
+    r"print|pprint\.pprint|(typer|click)\.(echo|secho)|sys\.(__)?std(out|err)(__)?\.write|warnings\.warn(_explicit)?"
+    r"|logging\.\w+"
+)
 #: Methods of files' names, and of arrays.
 _METHODS = (
     "write_text",
@@ -42,9 +48,9 @@ def bypasses(source: str) -> Iterator[tuple[int, str]]:
     tree = ast.parse(source)
     known = dict(_imported(tree))
     for node in _walk(tree):
-        if isinstance(node, ast.Attribute | ast.Name):
+        if isinstance(node, ast.Attribute | ast.Name) and not isinstance(node.ctx, ast.Store):
             name = _dotted(node, known)
-            if STARTS.fullmatch(name) or WRITES.fullmatch(name):
+            if any(pattern.fullmatch(name) for pattern in (STARTS, WRITES, SPEAKS)):
                 yield node.lineno, name
         elif isinstance(node, ast.ImportFrom):
             names = (f"{node.module}.{alias.name}" for alias in node.names)

@@ -20,7 +20,6 @@ OPEN = {
 PICKS = {
     ("chakra/importers/pytorch/issues.py", "event.what"): "all others issue nothing",
     ("chakra/importers/pytorch/waits.py", "event.what"): "all others wait for nothing",
-    ("chakra/timeline.py", "trace.type[row]"): "what is shown of some nodes besides",
     ("schedule/exchange_planning.py", "kind"): "the others by what they do: receives, sends",
     ("schedule/flow_bounds.py", "kind"): "these flows bound no others",
     ("src/hocket/api/nccl/buffers.py", "buffers"): "what a policy does not go with",
@@ -30,10 +29,13 @@ PICKS = {
     ("simulator/timeline.py", "kind"): "what is shown of some nodes besides",
     ("simulator/traces/blocks.py", "kind"): "all others have the same blocks on all ranks, or are refused",
     ("synthesizer/engines/symmetry.py", "kind"): "all others are refused",
-    ("translator/bundle/plan_files.py", "bundle.collective"): "what is to be said of some",
+    ("translator/bundle/plan_readme.py", "bundle.collective"): "what is to be said of some",
     ("translator/lowering/unfuse.py", "kind"): "all others stay, or go by what they do",
     ("translator/mscclpp/emit.py", "step.type"): "the others by what they do; a nop does nothing",
     ("translator/mscclpp/flatten.py", "op.name"): "the others by tables of what they do; a flush does nothing",
+    ("translator/mscclpp/join.py", "op.name"): "the others move data, and are ordered by what they touch",
+    ("translator/mscclpp/limits.py", "op.name"): "what is wrong with some",
+    ("translator/mscclpp/multicast.py", "collective.kind"): "of all others each rank is the head of its block",
     ("workload/extrapolate.py", "kind"): "all others keep their input, which is said of each by name",
 }
 

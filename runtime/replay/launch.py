@@ -2,10 +2,10 @@
 
 import os
 import pickle
-import sys
 from collections.abc import Callable
 
 from hocket.base.errors import HocketError, exit_code
+from hocket.base.notices import notice
 from hocket.base.scratch import hand_over, scratch_folder
 from hocket.runtime.replay.connect import launched_fabric
 from hocket.runtime.replay.measured import Measured
@@ -43,7 +43,7 @@ def replay_launched(plan: ReplayPlan, settings: ReplaySettings) -> Measured | No
     result is rank 0's."""
 
     def abort(error: BaseException) -> None:
-        print(f"error: rank {fabric.rank} failed: {error}", file=sys.stderr, flush=True)
+        notice(f"error: rank {fabric.rank} failed: {error}")
         os._exit(exit_code(error) if isinstance(error, HocketError) else 1)
 
     fabric = launched_fabric(settings.backend, plan.groups, _channels(plan))

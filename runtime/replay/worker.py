@@ -16,18 +16,15 @@ __all__ = ["main"]
 
 def main(folder: Path, rank: int | None) -> None:
     """Rank 0 prints one JSON line an iteration and leaves `measured.pickle` in FOLDER."""
+    end_with_launcher(folder)
     try:
         with open(folder / "replay.pickle", "rb") as file:
             settings, groups, channels, num_ranks = pickle.load(file)
-        if rank is not None:
-            end_with_launcher()
         fabric = local_fabric(settings.backend, folder, rank, num_ranks, groups, channels)
         if rank is None:
             from hocket.runtime.run.mpi_memory import forget_names
 
             forget_names()
-            if fabric.rank == 0:
-                end_with_launcher()
         hand_over((folder / str(os.getppid())).with_suffix(".rank"), str(fabric.rank))
         with open(folder / f"program.{fabric.rank}.pickle", "rb") as file:
             program = pickle.load(file)

@@ -9,12 +9,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from hocket.api.bench.request import PeersBench as PeersBench
+from hocket.api.bundle.perform import JobBundleResult
+from hocket.api.bundle.request import JobBundle as JobBundle
 from hocket.api.calibrate.request import CalibrationRequest as CalibrationRequest
 from hocket.api.calibrate.result import CalibrationResult
 from hocket.api.collect.recorded import Collected
 from hocket.api.collect.request import (
-    CollectedMerge as CollectedMerge, CollectionRequest as CollectionRequest, CollectionWatch as CollectionWatch,
-    HookBuild as HookBuild,
+    CollectedMerge as CollectedMerge, CollectionMetrics as CollectionMetrics, CollectionRequest as CollectionRequest,
+    CollectionTrigger as CollectionTrigger, CollectionWatch as CollectionWatch, HookBuild as HookBuild,
 )
 from hocket.api.collect.watching import Watched
 from hocket.api.compare.perform import ComparisonResult
@@ -46,6 +48,8 @@ from hocket.api.replay.request import Replay as Replay
 from hocket.api.result import Report, Result
 from hocket.api.run.request import ProgramRun as ProgramRun
 from hocket.api.run.result import ProgramRunResult
+from hocket.api.selftest.request import SelfTest as SelfTest
+from hocket.api.selftest.result import SelfTestResult
 from hocket.api.simulate.request import Simulation as Simulation
 from hocket.api.simulate.result import SimulationResult
 from hocket.api.step.request import StepReport as StepReport
@@ -119,12 +123,21 @@ class _PeersComparisonOrOther(PeersComparison):
 def demo(*, output: _Text = 'demo', torch: bool | None = None) -> DemoResult:
     """Collect a training run, predict it on three clusters, synthesize, verify, translate, run, report."""
 
+def selftest(
+    *, gpu: bool = False, ranks: _Integer = 4, output: _Text = 'hocket-selftest.zip', only: _Texts = (),
+    timeout: _Number | None = None,
+) -> SelfTestResult:
+    """Test what Hocket and the stock library do here, with real processes, and write one file to send back."""
+
 class _Collect:
     """Capture a PyTorch or MPI job's collectives into Chakra traces, one a rank."""
     def __call__(
         self, script: _Text, arguments: _Texts = (), *, output: _Text = 'traces', ranks: _Integer = 1,
         skip_steps: _Integer = 0, steps: _Integer | None = None, timeout: _Integer = 60, ops: bool = False,
-        stacks: bool = False, completion: bool = False, watch: bool = False, mpi: bool = False, mpicc: _Text = '',
+        stacks: bool = False, completion: bool = False, no_nccl: bool = False, no_build: bool = False,
+        no_device_times: bool = False, max_bytes: _Text = '', windows: _Text = '', triggers: bool = False,
+        trigger_steps: _Integer = 10, signal: _Text = '', slow_step: _Integer | None = None, watch: bool = False,
+        strict: bool = False, strict_stragglers: bool = False, mpi: bool = False, mpicc: _Text = '',
     ) -> Result: ...
     def __getattr__(self, name: str) -> Any: ...
 collect: _Collect
@@ -132,8 +145,21 @@ collect: _Collect
 def collect_build() -> Report:
     """Compile the collector's fast hook for the installed PyTorch into the cache: half a minute, once."""
 
-def collect_merge(folder: _Text, *, kineto: _Text | None = None, nccl_profile: _Text | None = None) -> Collected:
+def collect_merge(
+    folder: _Text, others: _Texts = (), *, output: _Text | None = None, jobs: _Integer = 1, window: _Text = '',
+    kineto: _Text | None = None, nccl_profile: _Text | None = None, strict: bool = False,
+    strict_stragglers: bool = False,
+) -> Collected:
     """Merge the streams in DIR into traces and a summary; for jobs that were cut off, too."""
+
+def collect_metrics(
+    folder: _Text, *, listen: _Text | None = None, textfile: _Text | None = None, otlp: _Text | None = None,
+    every: _Integer = 5, once: bool = False,
+) -> Report:
+    """Serve what a running job's collectives cost as metrics, until it ends: beside the job, by reading its streams."""
+
+def collect_trigger(folder: _Text, *, steps: _Integer = 10, margin: _Number = 1.0, now: bool = False) -> Report:
+    """Ask a job that runs with --triggers to record a window of steps, all ranks the same."""
 
 def collect_watch(folder: _Text, *, timeout: _Integer = 10, once: bool = False, json: bool = False) -> Watched:
     """Follow a job while it runs: what each group waits for when it hangs, once for each change, until it ends."""
@@ -160,12 +186,13 @@ def trace_info(
 
 def trace_validate(
     traces: _Text, *, groups: _Text | None = None, schema: _Text | None = None, profile: _Text = 'mlcommons',
+    accept_losses: bool = False,
 ) -> CheckedTraces:
-    """Check every node and what the ranks have to agree on; exit 1 when there are errors."""
+    """Check every node and what the ranks have to agree on; exit 1 when there are errors, as lost collectives are."""
 
 def trace_convert(
     traces: _Text, *, output: _Text, groups: _Text | None = None, schema: _Text | None = None, prefix: _Text = 'trace',
-    gzip: bool = False, profile: _Text = 'mlcommons',
+    gzip: bool = False, profile: _Text = 'mlcommons', repair: bool = False,
 ) -> WrittenTraces:
     """Write traces for another reader, saying what had to change."""
 
@@ -175,9 +202,10 @@ def trace_to_json(file: _Text, *, output: _Text | None = None, schema: _Text | N
 def trace_import(
     paths: _Texts, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, source: _Text = 'auto',
     profile: _Text = 'mlcommons', world: _Integer | None = None, rank: _Integer | None = None, size: _Texts = (),
-    group: _Texts = (),
+    group: _Texts = (), accept_losses: bool = False,
 ) -> WrittenTraces:
-    """Turn what other tools recorded into Chakra traces, one a rank; prints what could not be known."""
+    """Turn what other tools recorded into Chakra traces, one a rank; prints what could not be known, and exits 1 where
+    that left out all communication."""
 
 def trace_complete(
     traces: _Text, *, output: _Text, prefix: _Text = 'trace', gzip: bool = False, world: _Integer | None = None,
@@ -217,8 +245,9 @@ def trace_anonymize(
 
 def trace_timeline(
     traces: _Text, *, output: _Text, groups: _Text | None = None, schema: _Text | None = None,
+    topology: _Text | None = None,
 ) -> Drawing:
-    """Write the measured times of traces, as they were collected, for https://ui.perfetto.dev."""
+    """Write when the nodes of traces ran for https://ui.perfetto.dev: as measured, or as predicted."""
 
 def trace_graph(file: _Text, *, output: _Text, limit: _Integer = 5000, schema: _Text | None = None) -> Drawing:
     """Write the dependency graph of a trace: edges lead to what depends; in DOT, control dependencies are dashed."""
@@ -299,12 +328,12 @@ def simulate(
     algorithm: _Texts = (), library: _Text | None = None, times: _Text | None = None, nccl_machine: _Text | None = None,
     nccl_set: _Texts = (), nccl_version: _Text = '2.30.7', degrade: _Texts = (), late: _Texts = (),
     traffic: _Texts = (), chunks: _Integer = 1, root: _Integer | None = None, runtime: _Text = 'executor',
-    compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
+    costs: _Text | None = None, compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
     remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
-    json: _Text | None = None, timeline: _Text | None = None, tables: _Text | None = None, parquet: bool = False,
-    csv: _Text | None = None, report: _Text | None = None, compat: _Text | None = None, network: _Text | None = None,
-    system: _Text | None = None, memory: _Text | None = None, num_queues_per_dim: _Integer = 1,
-    injection_scale: _Number = 1.0, rendezvous_protocol: bool = False,
+    accept_losses: bool = False, json: _Text | None = None, timeline: _Text | None = None, tables: _Text | None = None,
+    parquet: bool = False, csv: _Text | None = None, report: _Text | None = None, compat: _Text | None = None,
+    network: _Text | None = None, system: _Text | None = None, memory: _Text | None = None,
+    num_queues_per_dim: _Integer = 1, injection_scale: _Number = 1.0, rendezvous_protocol: bool = False,
 ) -> _SimulationResultOrOther:
     """Predict the time of traces, a schedule, a program or a collective, and how far it is from the lower bound."""
 
@@ -314,8 +343,8 @@ def step(
     nccl_machine: _Text | None = None, nccl_set: _Texts = (), nccl_version: _Text = '2.30.7', chunks: _Integer = 1,
     compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
     remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
-    tokens: _Integer | None = None, model_pflop: _Number | None = None, what_if: bool = True, synthesize: bool = False,
-    json: _Text | None = None, report: _Text | None = None,
+    accept_losses: bool = False, tokens: _Integer | None = None, model_pflop: _Number | None = None,
+    what_if: bool = True, synthesize: bool = False, json: _Text | None = None, report: _Text | None = None,
 ) -> StepResult:
     """Say where a training step's time goes on a cluster, beside what other libraries would take, and what would
     shorten it the most."""
@@ -326,7 +355,7 @@ def validate(
     nccl_machine: _Text | None = None, nccl_set: _Texts = (), nccl_version: _Text = '2.30.7', chunks: _Integer = 1,
     compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
     remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
-    fit: _Text | None = None, json: _Text | None = None, report: _Text | None = None,
+    accept_losses: bool = False, fit: _Text | None = None, json: _Text | None = None, report: _Text | None = None,
 ) -> ValidationResult:
     """Hold a job's recorded collectives and steps against what is predicted of them, sort by sort."""
 
@@ -359,14 +388,20 @@ def verify(
 def translate(
     files: _Texts, to: _Text, output: _Text | None = None, *, written_for: _Text | None = None,
     bundle: _Text | None = None, protocol: _Text | None = None, channels: _Integer | None = None,
-    slots: _Integer | None = None, instances: _Integer = 1, min_bytes: _Text | None = None,
-    max_bytes: _Text | None = None, in_place: bool | None = None, name: _Text | None = None,
-    topology: _Text | None = None, size: _Text | None = None, collective: _Text | None = None,
-    root: _Integer | None = None, ranks_per_node: _Integer | None = None,
+    slots: _Integer | None = None, instances: _Integer | None = None, costs: _Text | None = None,
+    min_bytes: _Text | None = None, max_bytes: _Text | None = None, in_place: bool | None = None,
+    name: _Text | None = None, topology: _Text | None = None, size: _Text | None = None,
+    collective: _Text | None = None, root: _Integer | None = None, ranks_per_node: _Integer | None = None,
 ) -> TranslationResult:
     """Turn a schedule, or the program of another runtime, into MSCCL XML for one runtime, an MSCCL++ execution plan,
     JSON without any runtime's limits, graphs for ASTRA-sim, a table, or a graph file for stock NCCL; a program into a
     schedule; or several of one collective into a folder for a runtime."""
+
+def bundle(
+    traces: _Text, topology: _Text, *, output: _Text, to: _Text = 'executor', groups: _Text | None = None,
+    json: _Text | None = None,
+) -> JobBundleResult:
+    """Synthesize programs for every collective, group and size of a recorded job, as one folder that the job runs."""
 
 def explain(
     paths: _Texts, collective: _Text, size: _Text, *, ranks: _Integer, runtime: _Text, dtype: _Text = 'float32',
@@ -438,8 +473,8 @@ def calibrate(
     files: _Texts = (), *, topology: _Text | None = None, output: _Text | None = None, by: _Text | None = None,
     holdout: _Text | None = None, nccl: _Text | None = None, settings: _Texts = (), collective: _Text | None = None,
     ranks: _Integer | None = None, nodes: _Integer | None = None, predict_nodes: _Integers = (), plan: bool = False,
-    kernels: _Texts = (), accelerator: _Text | None = None, precision: _Text = 'bf16', partial: bool = False,
-    report: _Text | None = None,
+    kernels: _Texts = (), accelerator: _Text | None = None, precision: _Text = 'bf16', runtime: _Text | None = None,
+    partial: bool = False, report: _Text | None = None,
 ) -> CalibrationResult:
     """Fit latencies, bandwidths and protocols to measurements, and say which disagree with the topology."""
 

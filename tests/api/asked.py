@@ -90,7 +90,10 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "trace slice": [{"traces": "traces", "output": "out", "nodes": "2:9"}],
     "trace diff": [{"first": "traces", "second": "traces", "json": "made.json"}],
     "trace anonymize": [{"traces": "traces", "output": "out"}],
-    "trace timeline": [{"traces": "traces", "output": "timeline.json"}],
+    "trace timeline": [
+        {"traces": "traces", "output": "timeline.json"},
+        {"traces": "traces", "output": "predicted.json", "topology": "dgx-h100:gpus=4"},
+    ],
     "trace graph": [{"file": "traces/trace.0.et", "output": "made.dot"}],
     "generate collective": [{"pattern": "all_reduce", "ranks": 4, "size": "1MiB", "output": "out"}],
     "generate network": [{"what": "resnet50", "ranks": 4, "output": "out", "table": "layers.csv"}],
@@ -98,6 +101,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "generate inference": [
         {"model": "llama3-8b", "tp": 2, "requests": 2, "prompt": 64, "output_tokens": 2, "output": "out"}
     ],
+    "bundle": [{"traces": "traces", "topology": RING, "output": "programs", "json": "made.json"}],
     "extrapolate": [{"traces": "traces", "ranks": 8, "output": "out"}],
     "calibrate": [{"files": "two.txt", "topology": "dgx-h100:nodes=2", "output": "made.yaml", "report": "made.html"}],
     "nccl choose": [{"topology": "dgx-h100", "collective": "all_reduce", "most": "1MiB", "csv": "made.csv"}],
@@ -116,6 +120,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "topology check": [{"topology": RING}, {"topology": "ring:4,bandwidth=50"}],
     "collect merge": [{"folder": "job"}],
     "collect watch": [{"folder": "job", "once": True, "json": True}],
+    "collect metrics": [{"folder": "job", "once": True}],
 }
 
 #: Verbs that start a job, compile or measure for minutes: what tests them.
@@ -124,8 +129,10 @@ ELSEWHERE = {
     "bench peers": "tests/bench/test_peers.py",
     "collect": "tests/plugin/torch/test_collect_launch.py",
     "collect build": "tests/plugin/torch/test_collect_hooks.py",
+    "collect trigger": "tests/plugin/torch/test_collect_always_on.py",
     "demo": "tests/e2e/test_main_job.py",
     "launch": "tests/plugin/mpi/test_served.py",
+    "selftest": "tests/cli/selftest/test_processors.py",
     "replay": "tests/runtime/replay/test_replay.py",
 }
 

@@ -18,7 +18,7 @@ from in_process import hocket
             "translate x.schedule --to msccl --protocol simple -o x.xml",
             "--protocol simple: no such choice; did you mean 'Simple'? known: LL, LL128, Simple",
         ),
-        ("run x.xml --backend nccl", "--transport nccl: no such choice; known: gloo, mpi, shm, tcp"),
+        ("run x.xml --backend nccl", "--transport nccl: no such choice; known: device, gloo, mpi, shm, tcp"),
         (
             "run x.xml --dtype flaot64",
             "--dtype flaot64: no such choice; did you mean 'float64'? known: bfloat16, float16",
@@ -36,7 +36,7 @@ from in_process import hocket
             "simulate all_reduce -t ring:4 -s 1MiB --model exact",
             "--model exact: no such choice; known: analytical, bound",
         ),
-        ("simulat all_reduce", "No such command 'simulat'; did you mean 'simulate'? known: bench, calibrate"),
+        ("simulat all_reduce", "No such command 'simulat'; did you mean 'simulate'? known: bench, bundle"),
         ("nccl chose", "No such command 'chose'; did you mean 'choose'? known: choose, env, log"),
         ("sweep x.yaml --executor slurm", "--executor slurm: no such choice; known: mpi, processes, serial"),
     ],
@@ -63,3 +63,20 @@ def test_a_schedule_is_not_run_but_translated_first(tmp_path: Path) -> None:
     done = hocket("run", "ar.schedule", cwd=tmp_path)
     assert done.returncode == 3
     assert "first hocket translate ar.schedule --to executor -o ar.xml" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--max-bytes", "1KiB", "less than 65536 bytes"),
+        ("--windows", "5:100", "--windows: "),
+        ("--windows", "9-3", "--windows: "),
+        ("--signal", "SIGKILL", "'SIGKILL' is not one of SIGUSR1, SIGUSR2"),
+    ],
+)
+def test_a_collection_that_is_refused_leaves_no_folder(tmp_path: Path, option: str, value: str, said: str) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "job.py").write_text("")
+    refused = hocket("collect", "--out", "traces", option, value, "job.py", cwd=tmp_path)
+    assert (refused.returncode, said in " ".join(refused.stderr.split())) == (2, True), refused.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["job.py"]

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AcceleratorName",
+    "AcceptLosses",
+    "CostsFile",
     "Failures",
     "GroupOptions",
     "GroupsFile",
@@ -31,11 +33,18 @@ Schema = Annotated[
 ]
 Reader = Annotated[str, option("Who shall read the traces.", choices="hocket.chakra.profile:TraceProfile")]
 
+AcceptLosses = Annotated[
+    bool, option("Exit 0 also where collectives or messages of the recording were lost on the way to the traces.")
+]
 GroupsFile = Annotated[
     str | None, option("Process groups as JSON; default: comm_groups.json beside the traces.", metavar="FILE")
 ]
 MpiCompiler = Annotated[
     str, option("Compiler wrapper of the program's MPI; the launcher's when absent.", metavar="PATH")
+]
+CostsFile = Annotated[
+    str | None,
+    option("What the runtime's kernels take on this machine: a file of hocket calibrate --runtime.", metavar="FILE"),
 ]
 AcceleratorName = Annotated[
     str | None,

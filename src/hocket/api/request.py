@@ -135,6 +135,8 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
     def perform(self, progress: Progress = SILENT) -> Any:
         """Does what is asked for. Raises HocketError."""
         self._check()
+        for line in self._jobs_meant():
+            progress.note(line)
         module, function = self.performed_by()
         perform = getattr(import_module(module), function)
         try:
@@ -145,6 +147,17 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
         except OSError as error:
             where = self.words() if error.filename is None else os.fsdecode(error.filename)
             raise HocketError(f"{where}: {error.strerror or error}") from error
+
+    def _jobs_meant(self) -> Iterator[str]:
+        """Which job is read where an argument is a folder of jobs, a line each."""
+        for field in self.fields():
+            value = self.value_of(field) if field.is_positional else None
+            for path in value if isinstance(value, tuple) else (value,):
+                if isinstance(path, str) and os.path.isdir(path):
+                    from hocket.chakra.job_folders import find_job
+
+                    if note := find_job(path).note:
+                        yield note
 
     def _check(self) -> None:
         """Raises RequestError for what the constructor took and `of` would not."""

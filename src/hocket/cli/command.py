@@ -13,6 +13,7 @@ from hocket.api.fields import Field
 from hocket.api.request import Request
 from hocket.base.errors import RequestError
 from hocket.base.standard_output import is_standard_output, keep_for_results
+from hocket.cli.printable_errors import PrintableErrors
 from hocket.cli.quick_start import load_numpy
 from hocket.cli.terminal import Terminal
 from hocket.cli.values import kind_of, with_plain_values
@@ -23,7 +24,7 @@ __all__ = ["SETTINGS", "command_of", "epilog_of"]
 def command_of(request: type[Request]) -> Any:
     """The command that reads a request, performs it and shows what it came to."""
 
-    class Command(TyperCommand):
+    class Command(PrintableErrors, TyperCommand):
         def get_params(self, ctx: Any) -> list[Any]:
             return with_plain_values(super().get_params(ctx), request.fields())
 

@@ -12,6 +12,7 @@ from hocket.base.strict_yaml import nearest
 from hocket.base.text import printable
 from hocket.base.version import __version__
 from hocket.cli.command import SETTINGS, command_of, epilog_of
+from hocket.cli.printable_errors import PrintableErrors
 from hocket.cli.values import with_plain_values
 
 __all__ = ["group_of"]
@@ -53,7 +54,7 @@ def group_of(words: str, summary: str) -> Any:
             first, *more = name.removeprefix(prefix).split()
             summaries.setdefault(first, GROUPS[prefix + first] if more else verb.summary)
 
-    class Group(TyperGroup):
+    class Group(PrintableErrors, TyperGroup):
         def get_params(self, ctx: Any) -> list[Any]:
             return with_plain_values(super().get_params(ctx))
 

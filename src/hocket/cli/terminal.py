@@ -7,7 +7,7 @@ from shutil import get_terminal_size
 import typer
 
 from hocket.api.result import Result
-from hocket.base.text import printable_lines
+from hocket.base.text import printable, printable_lines
 
 __all__ = ["Terminal"]
 
@@ -48,7 +48,7 @@ class Terminal:
         now = time.perf_counter()
         if sys.stderr.isatty() and (last or now - self._shown > _SECONDS_BETWEEN):
             self._shown, self._replacing = now, not last
-            text = f"{line}, {now - self._begin:.0f} s"
+            text = f"{printable(line)}, {now - self._begin:.0f} s"
             typer.echo(f"\r\x1b[K{text[: get_terminal_size().columns - 1]}", nl=last, err=True)
 
     def _end_line(self) -> None:

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 from itertools import pairwise
 from pathlib import Path
 
+import in_process
 import pytest
 from trace_commands import hocket, training, write_training
 
@@ -241,6 +242,14 @@ def test_timeline(job: Path, tmp_path: Path) -> None:
         by_track.setdefault((span["pid"], span["tid"]), []).append((span["ts"], span["ts"] + span["dur"]))
     for track in by_track.values():
         assert all(before[1] <= after[0] for before, after in pairwise(sorted(track)))
+    # Each step a message from each rank to the next: its receive (200 us on) ends 150 us after its send (100 us) began.
+    begins, ends = ({event["id"]: event for event in events if event["ph"] == end} for end in "sf")
+    assert (len(begins), begins.keys()) == (16, ends.keys())
+    for number, begin in begins.items():
+        end = ends[number]
+        assert (begin["pid"] + 1) % 4 == end["pid"] and end["ts"] - begin["ts"] == pytest.approx(150, abs=0.01)
+        for event in (begin, end):
+            assert any(first <= event["ts"] < last for first, last in by_track[event["pid"], event["tid"]])
     assert {event["args"]["name"] for event in events if event["ph"] == "M"} >= {"rank 3", "compute", "communication"}
 
 
@@ -252,6 +261,37 @@ def test_timeline_of_traces_without_times(tmp_path: Path) -> None:
     done = hocket("timeline", tmp_path / "trace.0.et", "-o", tmp_path / "t.json.gz")
     assert (done.returncode, "no measured times" in done.stderr) == (3, True)
     assert not (tmp_path / "t.json.gz").exists()
+
+
+def generated(folder: Path) -> Path:
+    """A step of four stages of a pipeline: durations and order, but no times."""
+    made = in_process.hocket("generate", "llm", "llama3-8b", "--pp", 4, "--global-batch", 8, "-o", folder)
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+def test_a_timeline_of_generated_traces_without_a_machine_is_refused(tmp_path: Path) -> None:
+    done = hocket("timeline", generated(tmp_path / "made"), "-o", tmp_path / "t.json.gz")
+    assert done.returncode == 3
+    assert "rank 0: all 401 nodes that take time start at 0 us" in done.stderr and "--topology" in done.stderr
+    assert not (tmp_path / "t.json.gz").exists()
+
+
+def test_a_timeline_of_generated_traces_shows_their_times_on_a_machine(tmp_path: Path) -> None:
+    job, machine = generated(tmp_path / "made"), "dgx-h100:gpus=4"
+    done = hocket("timeline", job, "-t", machine, "-o", tmp_path / "t.json")
+    assert (done.returncode, "predicted on dgx-h100:gpus=4" in done.stdout) == (0, True), done.stderr
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    tracks = [event for event in events if event["name"] == "thread_name"]
+    assert {(event["pid"], event["args"]["name"]) for event in tracks} >= {(rank, "compute") for rank in range(4)}
+    assert len(tracks) < 20
+    spans = [event for event in events if event["ph"] == "X" and event["pid"] < 4]
+    simulated = in_process.hocket("simulate", job, "-t", machine, "--json", tmp_path / "s.json")
+    assert simulated.returncode == 0, simulated.stderr
+    time_us = json.loads((tmp_path / "s.json").read_text())["time_ps"] / 1e6
+    assert max(span["ts"] + span["dur"] for span in spans) == pytest.approx(time_us, abs=1e-3)
+    begins, ends = ({event["id"]: event["ts"] for event in events if event["ph"] == end} for end in "sf")
+    assert begins.keys() == ends.keys() and all(begins[number] <= ends[number] for number in begins)
 
 
 def test_graph(job: Path, tmp_path: Path) -> None:

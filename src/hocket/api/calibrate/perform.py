@@ -8,6 +8,7 @@ from pathlib import Path
 from hocket.api.calibrate.kernels import kernels_fitted
 from hocket.api.calibrate.request import CalibrationRequest
 from hocket.api.calibrate.result import CalibrationResult
+from hocket.api.calibrate.runtimes import runtime_fitted
 from hocket.api.calibrate.transferred import PredictedCurve, Transferred, transferred
 from hocket.api.progress import Progress
 from hocket.api.provenance import comment, write_page
@@ -53,6 +54,8 @@ def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResul
     """The fits, what was held out and what disagrees; files where they are asked for."""
     if request.kernels:
         return kernels_fitted(request)
+    if request.runtime is not None:
+        return runtime_fitted(request, request.runtime)
     _check(request)
     machine = load(request.topology) if request.topology else None
     measurements, notes = _measurements(request, machine) if request.files else ((), [])

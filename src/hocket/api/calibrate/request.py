@@ -23,6 +23,7 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
         " --report calibration.html",
         "hocket calibrate nccl.json --holdout sizes",
         "hocket calibrate --kernels rank0.json.gz --accelerator h100 -o h100-here.yaml",
+        "hocket calibrate ring.json direct.json --runtime device -t switch:4,bandwidth=10GB/s,latency=0ns -o here.yaml",
         "hocket calibrate two-rows.csv -t dgx-h100:nodes=2 --predict-nodes 64 --plan",
     )
 
@@ -81,5 +82,15 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
         str,
         option("With --kernels: of its multiplications.", choices="hocket.workload.accelerators:Precision"),
     ] = "bf16"
+    runtime: (
+        Annotated[
+            str,
+            option(
+                "Fit what this runtime's kernels take to runs of programs (hocket run FILE --json) on one node.",
+                choices="hocket.translator.targets:RUNTIMES",
+            ),
+        ]
+        | None
+    ) = None
     partial: Annotated[bool, option("Take the lines of a run that was cut off.")] = False
     report: _Page = None

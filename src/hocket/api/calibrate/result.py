@@ -12,8 +12,8 @@ from hocket.api.calibrate.request import CalibrationRequest
 from hocket.api.calibrate.transferred import Transferred
 from hocket.api.result import Result
 from hocket.base.text import printable_lines
-from hocket.base.units import format_bandwidth, format_bytes
-from hocket.calibration import FREE, Calibration, Disagreement, HeldOut, NcclCalibration
+from hocket.base.units import format_bandwidth, format_bytes, format_time
+from hocket.calibration import FREE, Calibration, CostsFit, Disagreement, HeldOut, NcclCalibration
 from hocket.calibration.validation import Errors
 from hocket.nccl.fitted import TERMS
 from hocket.workload.kernel_fit import KernelFit
@@ -25,7 +25,8 @@ __all__ = ["CalibrationResult"]
 class CalibrationResult(Result):
     """The fits of measured curves (`calibration`), of what NCCL ran (`nccl`), errors of what was held out, what
     disagrees with the topology; what is `transferred` from other nodes' tables; the `calibrated` topology, and which
-    files were written; or, of profiles, what their `kernels` reach."""
+    files were written; or, of profiles, what their `kernels` reach, and of
+    runs of programs what a runtime's kernels take (`costs`)."""
 
     request: CalibrationRequest
     calibration: Calibration
@@ -37,11 +38,14 @@ class CalibrationResult(Result):
     transferred: Transferred | None = None
     calibrated: Any = None
     kernels: KernelFit | None = None
+    costs: CostsFit | None = None
     written: list[str] = field(default_factory=list)
 
     def headline(self) -> str:
         if self.kernels is not None:
             return f"{self.kernels.kernels} multiplications of {self.kernels.shapes} shapes"
+        if self.costs is not None:
+            return f"{self.costs.costs.runtime}: {self.costs.costs.measured}"
         count = len(self.calibration.fits)
         return f"{self.num_measurements} measurements of {count} curve{'s' * (count != 1)}"
 
@@ -65,6 +69,8 @@ class CalibrationResult(Result):
         yield self.headline()
         if self.kernels is not None:
             yield from _of_kernels(self.kernels)
+        if self.costs is not None:
+            yield from _of_costs(self.costs)
         yield from self._fits()
         yield from self._levels()
         yield from self._of_nccl()
@@ -156,3 +162,16 @@ def _of_kernels(fit: KernelFit) -> Iterator[str]:
         yield f"  {name:<11} {fit.values[name]:>9.4g} {_within(fit.errors[name]):<10} {what}{assumed}"
     yield f"  times of the shapes are met within {fit.median:.1%}, nine of ten within {fit.tenth:.1%}"
     yield f"  --accelerator {fit.accelerator.spec}"
+
+
+def _of_costs(fit: CostsFit) -> Iterator[str]:
+    off = np.abs(fit.error)
+    for name, pace in fit.costs.paces.items():
+        own = off[[run.program.protocol == name for run in fit.runs]]
+        yield (
+            f"  {name:<7} launch {format_time(pace.start_ps)}, step {format_time(pace.inside_ps)}, thread block"
+            f" {format_bandwidth(pace.bandwidth)}; runs are met within {np.median(own):.0%}, nine of ten within"
+            f" {np.quantile(own, 0.9):.0%}"
+        )
+    widest = int(fit.topology.bandwidth.max())
+    yield f"  links   up to {format_bandwidth(widest)}: what the thread blocks of a rank share"

@@ -8,6 +8,7 @@ from hocket.api.demo.chain import COMPUTE_SCALE, PART, RANKS, Chain
 from hocket.api.demo.contest import Contest
 from hocket.api.demo.machine import PRICING
 from hocket.base.units import format_bandwidth, format_bytes, format_time
+from hocket.chakra.job_folders import find_job
 from hocket.report import Cards, Code, Figure, Section, Table, Text, render
 from hocket.report.figures import curves, link_timeline, stacked_times, topology_picture
 from hocket.report.page import Block
@@ -102,7 +103,7 @@ def _contest_series(contest: Contest) -> dict[str, list[float]]:
 
 def _collected(result: Chain) -> list[Block]:
     source = "recorded earlier (examples/traces)" if result.recorded else "train_ddp.py, unmodified, under torchrun"
-    summary = (result.folder / "traces" / "summary.txt").read_text(encoding="utf-8")
+    summary = (find_job(result.folder / "traces").path / "summary.txt").read_text(encoding="utf-8")
     return [Text(f"Source: {source}."), Code(summary.rstrip())]
 
 

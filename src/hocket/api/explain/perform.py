@@ -22,7 +22,7 @@ from hocket.translator.bundle import read_bundle
 from hocket.translator.bundle.manifest import is_bundle
 from hocket.translator.mscclpp import PLAN_RUNTIME
 from hocket.translator.selection.msccl import RuntimeCall, Selection, files_in_order, select
-from hocket.translator.selection.mscclpp import plans_in_order, select_plan
+from hocket.translator.selection.mscclpp import plans_in_order, select_in_bundle, select_plan
 
 __all__ = ["ExplanationResult", "perform"]
 
@@ -38,8 +38,14 @@ def perform(request: Explanation, progress: Progress) -> ExplanationResult:
         raise RequestError(f"--size {request.size}: no whole number of {dtype.name} elements")
     call = RuntimeCall(Kind(request.collective), size_bytes, dtype.name, request.ranks, request.in_place)
     paths = [Path(path) for path in request.paths]
-    files = _in_folder(paths[0], request.runtime) if len(paths) == 1 and paths[0].is_dir() else paths
-    found = select_plan(files, call) if request.runtime == PLAN_RUNTIME else select(files, call, request.runtime)
+    of_folder = len(paths) == 1 and paths[0].is_dir()
+    files = _in_folder(paths[0], request.runtime) if of_folder else paths
+    if request.runtime != PLAN_RUNTIME:
+        found = select(files, call, request.runtime)
+    elif of_folder and is_bundle(paths[0]):
+        found = select_in_bundle(paths[0], call)
+    else:
+        found = select_plan(files, call)
     result = ExplanationResult(request, call, found)
     if request.json is not None:
         write_json(request.json, result.as_json())

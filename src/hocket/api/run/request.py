@@ -29,7 +29,8 @@ class ProgramRun(Request, frozen=True, kw_only=True, tag="run"):
     transport: Annotated[
         str,
         option(
-            "shm or tcp: the engine's own connections; gloo or mpi: that library's sends and receives.",
+            "shm or tcp: the engine's own connections; device: the interpreter for GPUs, on this machine's cores; "
+            "gloo or mpi: that library's sends and receives.",
             "--transport",
             "--backend",
             choices="hocket.runtime.run.launch:TRANSPORTS",

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hocket.api.reading import one_of
 from hocket.api.result import Result
 from hocket.api.simulate.request import AstraFiles, Simulation
-from hocket.base.errors import RequestError
+from hocket.base.errors import ExitCode, RequestError
 from hocket.base.late_imports import late_imports
 from hocket.base.text import printable_lines
 
 with late_imports(__name__):
     from hocket.base.files import write_json
-    from hocket.chakra import read_traces
+    from hocket.chakra import NodeType, read_traces
+    from hocket.chakra.losses import Loss, all_communication_lost, loss_lines, losses_of_job
     from hocket.simulator.astra import AstraBackend, AstraPrediction, read_setup, simulate_astra
 
 __all__ = ["AstraResult", "perform", "refuse_mixed"]
 
 _ONLY = set(AstraFiles.__struct_fields__) - {"compat"}
-_FOR_BOTH = {"what", "model", "groups", "json", "compat"}
+_FOR_BOTH = {"what", "model", "groups", "json", "compat", "accept_losses"}
 
 
 class AstraResult(Result):
     """Finish and exposed cycles of every rank, as ASTRA-sim says them."""
 
-    def __init__(self, request: Simulation, prediction: AstraPrediction) -> None:
+    def __init__(
+        self, request: Simulation, prediction: AstraPrediction, losses: Mapping[Loss, int], placed: int
+    ) -> None:
         self.request: Simulation = request
         self.prediction = prediction
+        self.warnings = tuple(f"  warning: {line}" for line in loss_lines(losses))
+        lost_all = all_communication_lost(losses, placed) and not request.job.accept_losses
+        self.exit_code = ExitCode.CHECK_FAILED if lost_all else ExitCode.DONE
 
     def summary(self) -> str:
         found = self.prediction
@@ -72,7 +80,9 @@ def perform(request: Simulation) -> AstraResult:
         injection_scale=files.injection_scale,
         rendezvous=files.rendezvous_protocol,
     )
-    prediction = simulate_astra(read_traces(request.what, request.job.groups), setup)
+    traces = read_traces(request.what, request.job.groups)
+    prediction = simulate_astra(traces, setup)
     if request.outputs.json:
         write_json(request.outputs.json, {**prediction.as_json(), "request": request.to_plain()})
-    return AstraResult(request, prediction)
+    placed = sum(int((trace.type >= NodeType.COMM_SEND).sum()) for trace in traces.traces)
+    return AstraResult(request, prediction, losses_of_job(traces), placed)

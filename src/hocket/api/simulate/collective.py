@@ -15,6 +15,7 @@ from hocket.api.simulate.library import (
     stock_machine,
 )
 from hocket.api.simulate.options import sizes_of
+from hocket.api.simulate.own_times import MEASURED_BY_FILE, OwnTimes, own_times
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.rccl import rccl_time
 from hocket.api.simulate.result import CurvesResult, SimulationResult
@@ -45,17 +46,23 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
         raise RequestError(f"--size is missing: {request.what} of how many bytes? such as --size 64MiB")
     if request.root and not Kind(request.what).rooted:
         raise RequestError(f"--root {request.root}: {request.what} has no root: drop it")
-    names = [_of_kind(request.what, name) for name in request.algorithm]
-    runs = asks_for_library(request, names, covers_all=True)
-    machines = {spec: stock_machine(question, spec, runs=runs, native=_NATIVE) for spec in request.topology}
+    own = own_times(request)
+    names = [MEASURED_BY_FILE] if own else [_of_kind(request.what, name) for name in request.algorithm]
+    runs = own is None and asks_for_library(request, names, covers_all=True)
+    sizes = sizes_of(request.size)
+    machines = {
+        spec: own.machine(question.topology(spec), sizes)
+        if own
+        else stock_machine(question, spec, runs=runs, native=_NATIVE)
+        for spec in request.topology
+    }
     contenders = [
-        _Contender(question, spec, machines[spec], name)
+        _Contender(question, spec, machines[spec], name, own)
         for spec in request.topology
         for name in names or [LIBRARY if machines[spec].nccl else AUTO]
     ]
-    if request.times and not any(is_of_library(each.name) and each.machine.nccl for each in contenders):
+    if request.times and own is None and not any(is_of_library(each.name) and each.machine.nccl for each in contenders):
         raise RequestError(f"--times {request.times} is of collectives that NCCL runs, and it runs none here: drop it")
-    sizes = sizes_of(request.size)
     if len(sizes) == 1 and len(names) <= 1:
         return SimulationResult(request, [each.beside_measured(each.predict(sizes[0])) for each in contenders])
     if request.outputs.timeline or request.outputs.tables:
@@ -80,12 +87,15 @@ class _Contender:
     spec: str
     machine: StockMachine
     name: str
+    own: OwnTimes | None = None
 
     def predict(self, size: int, latencies: bool = False) -> Prediction:
         question, request, ours = self.question, self.question.request, is_of_library(self.name)
         # Native algorithms are judged on the network as the spec has it.
         topology = self.machine.topology if ours else question.topology(self.spec)
         collective = Collective(Kind(request.what), topology.num_ranks, size, request.chunks, request.root or 0)
+        if self.own is not None:
+            return self.machine.said(self.own.predict(collective, topology, question.fidelity))
         told = self._by_measurements(max(size, 1)) if self._takes_measured else self._told(collective)
         if told is not None:
             return self.machine.said(simulate_expected(collective, topology, *told, question.fidelity))

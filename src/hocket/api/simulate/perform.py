@@ -40,7 +40,7 @@ def _names(*parts: str) -> set[str]:
 
 # Fields, by what is simulated; the others would do nothing.
 _ANY = {"what"} | _names("fidelity", "outputs")
-_PROGRAM = _ANY | _names("disturbances") | {"topology", "size", "root", "runtime"}
+_PROGRAM = _ANY | _names("disturbances") | {"topology", "size", "root", "runtime", "costs"}
 _COLLECTIVE = _ANY | _names("nccl", "disturbances") | {"topology", "size", "algorithm", "library", "chunks", "root"}
 _COLLECTIVE |= {"times"}
 _SENDRECV = _ANY | _names("nccl") | {"topology", "size", "library", "degrade"}

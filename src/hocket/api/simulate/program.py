@@ -8,10 +8,11 @@ from hocket.api.simulate.options import sizes_of
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.result import CurvesResult, SimulationResult
 from hocket.base.errors import RequestError
+from hocket.schedule import read_costs
 from hocket.simulator import Prediction, simulate_program
 from hocket.simulator.curves import SimulatedCurve, curve_of_predictions
 from hocket.topology import Topology
-from hocket.translator import PROFILES, read_program
+from hocket.translator import priced_protocols, read_program
 
 __all__ = ["simulate"]
 
@@ -26,7 +27,8 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
         )
     topologies = [question.topology(spec) for spec in request.topology]
     sizes = sizes_of(request.size)
-    protocols = PROFILES[request.runtime].protocols
+    costs = None if request.costs is None else read_costs(request.costs)
+    protocols = priced_protocols(request.runtime, costs)
     program = read_program(request.what, root=request.root)
     for topology in topologies:
         if program.num_ranks < topology.num_ranks:

@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option, output
+from hocket.api.parts import AcceptLosses, CostsFile
 from hocket.api.request import Part, Request
 
 __all__ = [
@@ -97,6 +98,7 @@ class JobOptions(Part, frozen=True, kw_only=True):
             "Process groups of the traces; comm_groups.json by default.", "--groups", "--comm-groups", metavar="FILE"
         ),
     ] = None
+    accept_losses: AcceptLosses = False
 
 
 class PredictionOutputs(Part, frozen=True, kw_only=True):
@@ -138,6 +140,7 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
         "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology dgx-h100:nodes=2 --algorithm ring --algorithm auto",
         "hocket simulate all_reduce --size 1KiB..1GiB:4 --topology nccl:machine.xml,nodes=2 --algorithm nccl",
         "hocket simulate all_reduce --size 64MiB --topology a3-mega:nodes=2 --times measured",
+        "hocket simulate all_reduce --size 1KiB..1MiB:4 --topology dgx-h100:gpus=4 --times hocket-selftest.zip",
         "hocket simulate all_reduce -s 64MiB -t ring:8,bandwidth=50GB/s,latency=500ns --algorithm ring",
         "hocket simulate traces/all_reduce --compat astra-sim --network network.yml --system system.json --json -",
     )
@@ -179,8 +182,8 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
         str | None,
         option(
             "Of a collective that NCCL runs: nccl, those of its model (default); measured, those that public tables of"
-            " nodes like these tell, with 90 % intervals.",
-            choices="hocket.api.simulate.library:WhoseTimes",
+            " nodes like these tell, with 90 % intervals. Of any: a file of measurements, as calibrate reads it.",
+            metavar="nccl|measured|FILE",
         ),
     ] = None
     nccl: NcclOptions = NcclOptions()
@@ -192,9 +195,11 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
     runtime: Annotated[
         str,
         option(
-            "Whose interpreter runs the program (slices differ).", choices="hocket.translator.msccl.profiles:PROFILES"
+            "Who runs the program: its slots and slices; of device and mscclpp also what their kernels take.",
+            choices="hocket.translator.targets:RUNTIMES",
         ),
     ] = "executor"
+    costs: CostsFile = None
     job: JobOptions = JobOptions()
     outputs: PredictionOutputs = PredictionOutputs()
     astra: AstraFiles = AstraFiles()

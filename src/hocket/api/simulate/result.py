@@ -11,7 +11,7 @@ import numpy as np
 from hocket.api.result import Result
 from hocket.api.simulate.request import Simulation
 from hocket.api.simulate.text import assumed_lines, comparison_lines, curve_lines, prediction_lines
-from hocket.base.errors import RequestError
+from hocket.base.errors import ExitCode, RequestError
 from hocket.base.late_imports import late_imports
 from hocket.base.text import printable_lines
 
@@ -36,6 +36,8 @@ class SimulationResult(Result):
         self.request: Simulation = request
         self.predictions = tuple(predictions)
         self.warnings = tuple(f"  warning: {each}" for prediction in predictions for each in prediction.warnings)
+        lost_all = any(prediction.workload.lost_all for prediction in predictions)
+        self.exit_code = ExitCode.CHECK_FAILED if lost_all and not request.job.accept_losses else ExitCode.DONE
         self._written: list[str] = []
 
     @property

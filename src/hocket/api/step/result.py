@@ -10,6 +10,7 @@ import numpy as np
 from hocket.api.result import Result
 from hocket.api.step.request import StepReport
 from hocket.api.step.text import head_lines, rest_lines
+from hocket.base.errors import ExitCode
 from hocket.base.text import printable_lines
 from hocket.base.units import format_time
 from hocket.simulator.analysis import Columns, StepSummary
@@ -24,6 +25,8 @@ class StepResult(Result):
         self.request: StepReport = request
         self.step = step
         self.warnings = tuple(f"  warning: {each}" for each in step.prediction.warnings)
+        lost_all = step.prediction.workload.lost_all and not request.simulated.job.accept_losses
+        self.exit_code = ExitCode.CHECK_FAILED if lost_all else ExitCode.DONE
 
     def headline(self) -> str:
         shares = self.step.shares

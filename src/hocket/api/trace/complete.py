@@ -34,7 +34,7 @@ def _grid(request: TraceComplete, known: KnownRanks) -> RankGrid:
         return grid_of_plan(request.parallel, request.order, world)
     if world is None:
         raise RequestError(
-            f"{request.traces}: nothing tells how many ranks the job has: say so with --world, or how they are laid "
-            "out with --parallel"
+            f"{request.traces}: nothing tells how many ranks the job has: say so with --world (of what was imported "
+            "at the import, which loses collectives of all ranks without it), or how they are laid out with --parallel"
         )
     return grid_of_groups(world, known.groups, known.descriptions)

@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from hocket.api import exported
 from hocket.api.progress import Progress
 from hocket.api.request import Request
 from hocket.api.result import Result
 from hocket.api.trace.request import TraceGraph, TraceTimeline
-from hocket.base.errors import HocketError
+from hocket.base.errors import HocketError, RequestError
+from hocket.base.late_imports import late_imports
 from hocket.chakra.drawing import write_graph
 from hocket.chakra.reading import read_trace
 from hocket.chakra.timeline import write_timeline
+
+with late_imports(__name__):
+    from hocket.simulator import write_timeline as write_predicted_timeline
 
 __all__ = ["Drawing", "graph", "timeline"]
 
@@ -31,10 +36,29 @@ class Drawing(Result):
 
 
 def timeline(request: TraceTimeline, progress: Progress) -> Drawing:
+    if request.topology is not None:
+        return _predicted_timeline(request, request.topology)
     traces = request.files.open()
     shown = write_timeline(traces, request.output, {"request": request.to_plain()})
-    text = f"wrote {shown} nodes of {traces.num_ranks} ranks to {request.output}: open it in https://ui.perfetto.dev"
-    return Drawing(request, Path(request.output), shown, text)
+    return _timeline(request, shown, traces.num_ranks, "measured")
+
+
+def _predicted_timeline(request: TraceTimeline, spec: str) -> Drawing:
+    files = request.files
+    if files.schema is not None:
+        raise RequestError(
+            "--schema: what is simulated tells its schema: hocket trace convert --schema, then draw that"
+        )
+    prediction = exported("simulate")(files.traces, spec, groups=files.groups).prediction
+    shown = write_predicted_timeline(prediction, request.output, {"request": request.to_plain()})
+    return _timeline(request, shown, prediction.workload.num_ranks, f"predicted on {spec}")
+
+
+def _timeline(request: TraceTimeline, num_nodes: int, num_ranks: int, times: str) -> Drawing:
+    text = (
+        f"wrote {num_nodes} nodes of {num_ranks} ranks to {request.output}, {times}: open it in https://ui.perfetto.dev"
+    )
+    return Drawing(request, Path(request.output), num_nodes, text)
 
 
 def graph(request: TraceGraph, progress: Progress) -> Drawing:

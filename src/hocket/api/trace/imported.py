@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hocket.api.progress import Progress
@@ -11,11 +12,12 @@ from hocket.api.reading import bytes_of, one_of
 from hocket.api.trace.request import TraceImport
 from hocket.api.trace.written import WrittenTraces, check_place, write_job
 from hocket.base.collectives import NAMED_KINDS, RECV, SEND
-from hocket.base.errors import RequestError
-from hocket.chakra import TraceSet, write_trace
+from hocket.base.errors import ExitCode, RequestError
+from hocket.chakra import NodeType, TraceSet, write_trace
 from hocket.chakra.groups import FILE_NAMES, write_groups
 from hocket.chakra.importers import ImportedJob, import_traces
 from hocket.chakra.importers.told import EXPERT_OPERATIONS, Told
+from hocket.chakra.losses import all_communication_lost, communication_lost, loss_lines, losses_of_job
 
 __all__ = ["perform"]
 
@@ -26,9 +28,28 @@ def perform(request: TraceImport, progress: Progress) -> WrittenTraces:
     job = import_traces(request.paths, request.source, _told(request))
     notes = [f"note: {note}" + (f" ({count})" if count > 1 else "") for note, count in job.notes.items()]
     if job.missing:
-        return _write_some(request, job, notes)
-    traces = TraceSet(tuple(job.traces.values()), job.groups)
-    return write_job(request, traces, request.written, request.profile, progress, after=notes)
+        written = _write_some(request, job, notes)
+    else:
+        traces = TraceSet(tuple(job.traces.values()), job.groups)
+        written = write_job(request, traces, request.written, request.profile, progress, after=notes)
+    return _judged(request, job, written)
+
+
+def _judged(request: TraceImport, job: ImportedJob, written: WrittenTraces) -> WrittenTraces:
+    """With warnings of what was lost, and exit code 1 where of collectives and messages nothing is left."""
+    losses = losses_of_job(TraceSet(tuple(job.traces.values()), job.groups))
+    placed = sum(int((trace.type >= NodeType.COMM_SEND).sum()) for trace in job.traces.values())
+    lost_all = all_communication_lost(losses, placed)
+    warnings = [f"  warning: {line}" for line in loss_lines(losses)]
+    if lost := communication_lost(losses):
+        told = "the notes say which file or option tells them"
+        warnings.append(f"  warning: {lost} of {lost + placed} collectives and messages are lost: {told}")
+    if lost_all:
+        warnings.append(
+            "  warning: NO COMMUNICATION IS LEFT THAT USES LINKS: all was lost (--accept-losses takes the traces so)"
+        )
+    code = ExitCode.CHECK_FAILED if lost_all and not request.accept_losses else ExitCode.DONE
+    return replace(written, warnings=warnings, exit_code=code)
 
 
 def _told(request: TraceImport) -> Told:

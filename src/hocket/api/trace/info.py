@@ -15,6 +15,7 @@ from hocket.base.files import write_json
 from hocket.base.text import printable_lines
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bytes
+from hocket.chakra.losses import Loss, Lost, loss_lines
 from hocket.chakra.summary import TraceSummary, summarize
 
 __all__ = ["TraceContents", "perform"]
@@ -35,6 +36,11 @@ class TraceContents(Result):
 
     request: TraceInfo
     counts: TraceSummary
+
+    @property
+    def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
+        losses = {Loss(Lost(row.what), row.kind, row.reason): row.count for row in self.counts.losses}
+        return tuple(f"  warning: {line}" for line in loss_lines(losses))
 
     def summary(self) -> str:
         return printable_lines(self._lines())

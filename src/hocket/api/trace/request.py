@@ -3,7 +3,7 @@
 from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option, output
-from hocket.api.parts import Reader, Schema, TraceFiles, TraceFolder
+from hocket.api.parts import AcceptLosses, Reader, Schema, TraceFiles, TraceFolder
 from hocket.api.request import Request
 
 __all__ = [
@@ -37,7 +37,7 @@ class TraceInfo(Request, frozen=True, kw_only=True, tag="trace info"):
 
 
 class TraceValidation(Request, frozen=True, kw_only=True, tag="trace validate"):
-    """Check every node and what the ranks have to agree on; exit 1 when there are errors."""
+    """Check every node and what the ranks have to agree on; exit 1 when there are errors, as lost collectives are."""
 
     examples: ClassVar[tuple[str, ...]] = ("hocket trace validate traces/ --profile astra-sim",)
     performer: ClassVar[str] = f"{_ROOM}.validate:perform"
@@ -46,17 +46,28 @@ class TraceValidation(Request, frozen=True, kw_only=True, tag="trace validate"):
     profile: Annotated[
         str, option("Also check what this reader of traces needs.", choices="hocket.chakra.profile:TraceProfile")
     ] = "mlcommons"
+    accept_losses: AcceptLosses = False
 
 
 class TraceConversion(Request, frozen=True, kw_only=True, tag="trace convert"):
     """Write traces for another reader, saying what had to change."""
 
-    examples: ClassVar[tuple[str, ...]] = ("hocket trace convert traces/ --profile astra-sim -o astra/",)
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket trace convert traces/ --profile astra-sim -o astra/",
+        "hocket trace convert old/ --repair -o traces/",
+    )
     performer: ClassVar[str] = f"{_ROOM}.convert:perform"
 
     files: TraceFiles
     written: TraceFolder
     profile: Reader = "mlcommons"
+    repair: Annotated[
+        bool,
+        option(
+            "Infer types of collectives from names, leave out dependencies on absent nodes and on themselves, and say"
+            " how many: old traces lack types, sizes and nodes."
+        ),
+    ] = False
 
 
 class TraceText(Request, frozen=True, kw_only=True, tag="trace to-json"):
@@ -71,7 +82,8 @@ class TraceText(Request, frozen=True, kw_only=True, tag="trace to-json"):
 
 
 class TraceImport(Request, frozen=True, kw_only=True, tag="trace import"):
-    """Turn what other tools recorded into Chakra traces, one a rank; prints what could not be known.
+    """Turn what other tools recorded into Chakra traces, one a rank; prints what could not be known, and exits 1 where
+    that left out all communication.
 
     What profiles of PyTorch do not tell can be told: a rank, the number of ranks, and by the kind of an operation (and
     DeepEP's dispatch and combine) the bytes of a rank's input and the ranks of a group. `hocket trace complete` makes
@@ -103,6 +115,7 @@ class TraceImport(Request, frozen=True, kw_only=True, tag="trace import"):
             metavar="NAME=RANKS[:STRIDE]",
         ),
     ] = ()
+    accept_losses: AcceptLosses = False
 
 
 class TraceComplete(Request, frozen=True, kw_only=True, tag="trace complete"):
@@ -227,13 +240,23 @@ class TraceAnonymization(Request, frozen=True, kw_only=True, tag="trace anonymiz
 
 
 class TraceTimeline(Request, frozen=True, kw_only=True, tag="trace timeline"):
-    """Write the measured times of traces, as they were collected, for https://ui.perfetto.dev."""
+    """Write when the nodes of traces ran for https://ui.perfetto.dev: as measured, or as predicted.
 
-    examples: ClassVar[tuple[str, ...]] = ("hocket trace timeline traces/ -o timeline.json.gz",)
+    Traces that tell no times, as generated ones, are drawn with --topology as `hocket simulate` predicts them there;
+    its --timeline takes all its options, and shows the links and the critical path too.
+    """
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket trace timeline traces/ -o timeline.json.gz",
+        "hocket trace timeline generated/ -t dgx-h100:nodes=2 -o timeline.json.gz",
+    )
     performer: ClassVar[str] = f"{_ROOM}.draw:timeline"
 
     files: TraceFiles
     output: Annotated[str, output("File of JSON that Perfetto opens; .gz: gzipped.", "-o")]
+    topology: Annotated[
+        str | None, option("Draw the times that are predicted on this machine.", "-t", metavar="SPEC|FILE")
+    ] = None
 
 
 class TraceGraph(Request, frozen=True, kw_only=True, tag="trace graph"):

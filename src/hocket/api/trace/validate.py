@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hocket.api.progress import Progress
@@ -11,6 +11,7 @@ from hocket.api.trace.request import TraceValidation
 from hocket.base.errors import ExitCode
 from hocket.base.text import printable_lines
 from hocket.chakra.astra_sim import violations
+from hocket.chakra.losses import LOSSES
 from hocket.chakra.profile import TraceProfile
 from hocket.chakra.validate import TraceFinding, TraceSeverity, validate_files
 
@@ -23,6 +24,10 @@ def perform(request: TraceValidation, progress: Progress) -> CheckedTraces:
     findings, num_nodes = validate_files(traces, across_ranks=not Path(files.traces).is_file())
     if request.profile == TraceProfile.ASTRA_SIM:
         findings += violations(traces.read())
+    if request.accept_losses:
+        findings = [
+            replace(each, severity=TraceSeverity.WARNING) if each.field == LOSSES else each for each in findings
+        ]
     return CheckedTraces(request, traces.num_ranks, num_nodes, tuple(findings))
 
 

@@ -13,7 +13,7 @@ from hocket.api.parts import TraceFolder
 from hocket.api.progress import Progress
 from hocket.api.request import Request
 from hocket.api.result import Result
-from hocket.base.errors import RequestError
+from hocket.base.errors import ExitCode, RequestError
 from hocket.base.files import require_no_stream
 from hocket.base.text import printable_lines
 from hocket.chakra import Trace, TraceSet, read_traces, write_traces
@@ -36,6 +36,8 @@ class WrittenTraces(Result):
     changes: Mapping[str, int]
     before: Sequence[str] = ()
     after: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    exit_code: int = ExitCode.DONE
 
     def headline(self) -> str:
         return f"{self.num_ranks} traces with {self.num_nodes} nodes in {self.folder}"

@@ -10,9 +10,20 @@ from hocket.api.translate.request import Translation
 from hocket.api.translate.result import TranslationResult
 from hocket.api.translate.text import bundle_lines, plan_lines, program_lines
 from hocket.base.errors import RequestError
-from hocket.schedule import FIFO_DEPTH, AnySchedule, Kind, Schedule, load_expanded, verify
+from hocket.base.text import shell_word
+from hocket.schedule import FIFO_DEPTH, AnySchedule, Costs, Kind, Schedule, load_expanded, read_costs, verify
 from hocket.topology import load as load_topology
-from hocket.translator import PROFILES, Lowering, is_forest, read_forest, read_program, rewrite, run_recipe
+from hocket.translator import (
+    DEVICE_RUNTIME,
+    PROFILES,
+    Lowering,
+    is_forest,
+    priced_profile,
+    read_forest,
+    read_program,
+    rewrite,
+    run_recipe,
+)
 from hocket.translator import program_schedule as schedule_of_program
 from hocket.translator import translate as translate_to_program
 from hocket.translator.bundle import write_bundle
@@ -27,9 +38,11 @@ __all__ = ["perform", "translate_schedule"]
 
 # Fields, by what is made; `_SOURCE`: what a file does not say itself, asked for where it is read.
 _SOURCE = {"topology", "size", "root", "collective"}
+_DEVICE_RECIPE = """hocket run {0} --transport device   # on this machine's processors, every value checked
+HOCKET_ALGORITHMS={0} HOCKET_ALGORITHMS_ENGINE=device torchrun ..."""
 _ALWAYS = {"files", "to", "output"}
 _LOWERING = {"protocol", "channels", "min_bytes", "max_bytes", "in_place"}
-_OF_XML = {"slots", "instances"}
+_OF_XML = {"slots", "instances", "costs"}
 _PLAN = _ALWAYS | _SOURCE | _LOWERING | {"name", "ranks_per_node"}
 _BUNDLE = _LOWERING | {"files", "to", "bundle", "topology", "root"}
 _REWRITE = _ALWAYS | {"written_for", "root", "name", "min_bytes", "max_bytes"}
@@ -83,7 +96,7 @@ def _take_only(request: Translation) -> None:
     to = request.to
     if request.bundle is not None:
         one_of("--to", to, RUNTIMES)
-        takes = _BUNDLE | ({"ranks_per_node"} if to == PLAN_RUNTIME else _OF_XML)
+        takes = _BUNDLE | ({"ranks_per_node", "costs"} if to == PLAN_RUNTIME else _OF_XML)
         request.take_only(takes, f"--bundle DIR of {to} has files of its own names, for sizes of its own")
         return
     if request.output is None or len(request.files) != 1:
@@ -130,6 +143,7 @@ def _bundle(request: Translation, folder: str, lowering: Lowering) -> Translatio
         topology=None if request.topology is None else load_topology(request.topology),
         root=request.root,
         ranks_per_node=request.ranks_per_node,
+        costs=_costs(request),
     )
     return TranslationResult(request, bundle_lines(report, Path(folder)), report)
 
@@ -157,7 +171,7 @@ def _translated(request: Translation, schedule: Schedule, lowering: Lowering) ->
         plan = translate_to_plan(schedule, path, lowering, ranks_per_node=request.ranks_per_node)
         recipe = plan_recipe(plan.plan, path, machines(schedule.topology, ranks, request.ranks_per_node))
         return TranslationResult(request, [*plan_lines(plan, path), "", *recipe.split("\n")], plan)
-    result = translate_to_program(schedule, path, to, lowering)
+    result = translate_to_program(schedule, path, priced_profile(to, _costs(request)), lowering)
     predicted = saturation_findings(result.program, schedule.collective.size_bytes, result.candidates[0].time_ps)
     lines = program_lines(result, path, bool(lowering.max_bytes), predicted)
     return _program_result(request, result, lines, machines(schedule.topology, ranks))
@@ -167,9 +181,15 @@ def _program_result(
     request: Translation, result: Translated, lines: list[str], nodes: tuple[int | None, int] = (None, 0)
 ) -> TranslationResult:
     """`nodes`: machines, and ranks of each (None: a program does not say)."""
-    if request.to in PROFILES:
+    if request.to == DEVICE_RUNTIME.name:
+        lines += ["", *_DEVICE_RECIPE.format(shell_word(_output(request).as_posix())).split("\n")]
+    elif request.to in PROFILES:
         lines += ["", *run_recipe(result.program, result.profile, _output(request), nodes).split("\n")]
     return TranslationResult(request, lines, result)
+
+
+def _costs(request: Translation) -> Costs | None:
+    return None if request.costs is None else read_costs(request.costs)
 
 
 def _output(request: Translation) -> Path:

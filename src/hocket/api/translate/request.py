@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option
 from hocket.api.fields import output as written
+from hocket.api.parts import CostsFile
 from hocket.api.request import Request
 
 __all__ = ["Translation"]
@@ -60,7 +61,8 @@ class Translation(Request, frozen=True, kw_only=True, tag="translate"):
         Annotated[
             str,
             option(
-                "Simple (the default) is for large sizes, LL for small ones, LL128 for NVLink.",
+                "Simple (the default) is for large sizes, LL for small ones, LL128 for NVLink; device, and bundles of"
+                " mscclpp: the quicker of Simple and LL.",
                 choices="hocket.schedule:FIFO_DEPTH",
             ),
         ]
@@ -80,7 +82,18 @@ class Translation(Request, frozen=True, kw_only=True, tag="translate"):
         ]
         | None
     ) = None
-    instances: Annotated[int, option("Copies of the program, each on a part of the buffers.", ge=1)] = 1
+    instances: (
+        Annotated[
+            int,
+            option(
+                "Copies of the program, each on a part of the buffers; for a runtime whose costs are known several are"
+                " tried.",
+                ge=1,
+            ),
+        ]
+        | None
+    ) = None
+    costs: CostsFile = None
     min_bytes: Annotated[str | None, option("Least size the file is for.", metavar="SIZE")] = None
     max_bytes: Annotated[
         str | None, option("Largest size the file is for (0: any; msccl: 128 MiB).", metavar="SIZE")

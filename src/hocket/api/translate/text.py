@@ -95,18 +95,22 @@ def bundle_lines(report: BundleReport, folder: Path) -> list[str]:
 def _candidates(candidates: Sequence[Candidate]) -> Iterator[str]:
     """What was tried; the first was taken."""
     best, *others = candidates
-    yield f"tried: {_strategy(best)}: {format_time(best.time_ps)} predicted, {_blocks(best)} (taken)"
+    several = len({each.strategy.protocol for each in candidates}) > 1
+    yield f"tried: {_strategy(best, several)}: {format_time(best.time_ps)} predicted, {_blocks(best)} (taken)"
     for other in others:
         predicted = f"{format_time(other.time_ps)} predicted, {_blocks(other)}"
         outcome = str(other.error).split("\n")[0] if other.error else predicted
-        yield f"       {_strategy(other)}: {outcome}"
+        yield f"       {_strategy(other, several)}: {outcome}"
 
 
-def _strategy(candidate: Candidate) -> str:
+def _strategy(candidate: Candidate, several: bool) -> str:
+    """In words; `several`: protocols were tried."""
     strategy = candidate.strategy
     merged = f", {strategy.merged} chunks made one" * (strategy.merged > 1)
     paired = ", shared thread blocks" * strategy.paired
-    return f"channels {strategy.channels}, slots {strategy.slots}{merged}{paired}"
+    protocol = f"{strategy.protocol}, " if several else ""
+    instances = f", {strategy.instances} instances" * (strategy.instances > 1)
+    return f"{protocol}channels {strategy.channels}, slots {strategy.slots}{instances}{merged}{paired}"
 
 
 def _blocks(candidate: Candidate) -> str:

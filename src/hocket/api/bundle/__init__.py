@@ -1,0 +1,1 @@
+"""Programs for all collectives of a job."""
