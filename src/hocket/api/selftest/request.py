@@ -22,7 +22,6 @@ class SelfTest(Request, frozen=True, kw_only=True, tag="selftest"):
     examples: ClassVar[tuple[str, ...]] = (
         "hocket selftest --gpu",
         "hocket selftest -n 2 -o selftest.zip",
-        "hocket calibrate selftest.zip",
     )
 
     gpu: Annotated[bool, option("Test this machine's GPUs too, a process each; all if they have NCCL.")] = False
