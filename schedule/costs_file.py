@@ -37,6 +37,7 @@ class _Kernels(msgspec.Struct, forbid_unknown_fields=True):
     step: str
     block: str
     between: str = ""
+    between_block: str = ""
     buffers: int = 1
 
 
@@ -60,11 +61,22 @@ def read_costs(path: Path | str) -> Costs:
 
 
 def _pace(kernels: _Kernels) -> Pace:
-    step, bandwidth = parse_time(kernels.step), parse_bandwidth(kernels.block)
+    step = parse_time(kernels.step)
+    return Pace(
+        start_ps=parse_time(kernels.launch),
+        inside_ps=step,
+        between_ps=parse_time(kernels.between) if kernels.between else step,
+        bandwidth=_bandwidth("block", kernels.block),
+        buffers=kernels.buffers,
+        between_bandwidth=_bandwidth("between_block", kernels.between_block) if kernels.between_block else 0,
+    )
+
+
+def _bandwidth(name: str, text: str) -> int:
+    bandwidth = parse_bandwidth(text)
     if bandwidth < _MEGA:
-        raise FormatError(f"block: {kernels.block}: expected at least 1 MB/s")
-    between = parse_time(kernels.between) if kernels.between else step
-    return Pace(parse_time(kernels.launch), step, between, bandwidth, buffers=kernels.buffers)
+        raise FormatError(f"{name}: {text}: expected at least 1 MB/s")
+    return bandwidth
 
 
 def write_costs(path: Path | str, costs: Costs, comment: str = "") -> None:
@@ -84,5 +96,6 @@ def _plain(pace: Pace) -> dict[str, str | int]:
     return {
         **{name: exact_time(value) for name, value in times.items()},
         "block": exact_bandwidth(pace.bandwidth),
+        **({"between_block": exact_bandwidth(pace.between_bandwidth)} if pace.between_bandwidth else {}),
         "buffers": pace.buffers,
     }

@@ -144,7 +144,7 @@ class _Call:
         carries = one.message >= 0
         operand[:, carries] = np.where(self._live, number, 0)[:, one.message[carries]]
         if pace is not None:
-            operand[:, one.latency - 1] = pace.busy_ps(self._bytes)
+            operand[:, one.latency - 1] = pace.busy_ps(self._bytes, self._source, self._destination)
             operand[:, one.latency] = pace.latency_ps(self._source, self._destination)
         return operand
 

@@ -19,7 +19,7 @@ ROOMS = {
     "nccl": {"topology", "schedule"},
     "calibration": {"topology", "schedule", "simulator", "nccl"},
     "synthesizer": {"topology", "schedule"},
-    "translator": {"topology", "schedule", "chakra", "simulator"},
+    "translator": {"topology", "schedule", "chakra", "simulator", "nccl"},
     "recording": {"chakra", "schedule", "nccl"},
     "runtime": {"chakra", "schedule", "simulator", "translator"},
     "plugin": {"chakra", "schedule", "translator", "nccl", "recording", "runtime"},

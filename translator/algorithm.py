@@ -146,7 +146,7 @@ class Algorithm:
         if size == 0:
             raise _error("the quickest way depends on the size: give size_bytes, or Lowering(max_bytes=)")
         return quickest(
-            chosen, rounds(asked.strategies(priced=chosen.is_priced), asked), lowered, predictor(chosen, topology, size)
+            chosen, rounds(asked.strategies(priced=chosen.priced), asked), lowered, predictor(chosen, topology, size)
         )
 
     def _operations(self) -> tuple[Messages, list[LocalCopy]]:

@@ -52,7 +52,7 @@ def lower_best(schedule: Schedule, profile: str | Profile, lowering: Lowering | 
     def lowered(strategy: Strategy) -> Program:
         return lower_by(coarser(strategy.merged), chosen, asked, strategy)
 
-    plain = asked.strategies(few=schedule.num_transfers > _MANY, priced=chosen.is_priced)
+    plain = asked.strategies(few=schedule.num_transfers > _MANY, priced=chosen.priced)
     predict = predictor(chosen, schedule.topology, schedule.collective.size_bytes, schedule.ranks.tolist())
     try:
         return quickest(chosen, rounds(plain, asked, schedule), lowered, predict)

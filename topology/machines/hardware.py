@@ -12,7 +12,8 @@ _NVIDIA, _AMD = 0x10DE, 0x1002
 class GpuKind:
     """`links` NVLinks (xGMI) go out of it, each of `link` bytes/s a direction. `sm` is the compute capability times
     ten, of AMD's the number of compute units, as RCCL writes it; `gcn` AMD's architecture. `lane_speed`: of its 16 PCI
-    lanes, in 100 Mbit/s; `c2c`: links to the CPU in its package, of so many MB/s a direction."""
+    lanes, in 100 Mbit/s; `c2c`: links to the CPU in its package, of so many MB/s a direction; `sms`: NVIDIA's
+    multiprocessors."""
 
     sm: int
     links: int
@@ -22,6 +23,12 @@ class GpuKind:
     device: int = 0
     gcn: str = ""
     c2c: tuple[int, int] = (0, 0)
+    sms: int = 0
+
+    @property
+    def multiprocessors(self) -> int:
+        """Which run thread blocks, of AMD's the compute units: as the data sheets say."""
+        return self.sm if self.gcn else self.sms
 
     @property
     def link_class(self) -> str:
@@ -45,22 +52,22 @@ class CpuKind:
 
 
 GPUS = {
-    "v100": GpuKind(70, 6, 25 * _GB, 60, device=0x1DB5),
-    "a100": GpuKind(80, 12, 25 * _GB, 120, device=0x20B0),
-    "a30": GpuKind(80, 4, 25 * _GB, 120, device=0x20B7),
-    "a10": GpuKind(86, 0, 0, 120, device=0x2236),
-    "a6000": GpuKind(86, 4, 14_062_500_000, 120, device=0x2230),
-    "l40s": GpuKind(89, 0, 0, 120, device=0x26B9),
-    "rtx4090": GpuKind(89, 0, 0, 120, device=0x2684),
-    "h100": GpuKind(90, 18, 25 * _GB, 240, device=0x2330),
-    "h800": GpuKind(90, 8, 25 * _GB, 240, device=0x2324),
-    "h200": GpuKind(90, 18, 25 * _GB, 240, device=0x2335),
-    "gh200": GpuKind(90, 18, 25 * _GB, 240, device=0x2342, c2c=(10, 44_712)),
-    "b200": GpuKind(100, 18, 50 * _GB, 240, device=0x2901),
-    "gb200": GpuKind(100, 18, 50 * _GB, 240, device=0x2941, c2c=(5, 44_712)),
-    "b300": GpuKind(103, 18, 50 * _GB, 480, device=0x3182),
-    "gb300": GpuKind(103, 18, 50 * _GB, 480, device=0x31C2, c2c=(5, 44_712)),
-    "rubin": GpuKind(107, 36, 50 * _GB, 480, c2c=(10, 44_712)),
+    "v100": GpuKind(70, 6, 25 * _GB, 60, device=0x1DB5, sms=80),
+    "a100": GpuKind(80, 12, 25 * _GB, 120, device=0x20B0, sms=108),
+    "a30": GpuKind(80, 4, 25 * _GB, 120, device=0x20B7, sms=56),
+    "a10": GpuKind(86, 0, 0, 120, device=0x2236, sms=72),
+    "a6000": GpuKind(86, 4, 14_062_500_000, 120, device=0x2230, sms=84),
+    "l40s": GpuKind(89, 0, 0, 120, device=0x26B9, sms=142),
+    "rtx4090": GpuKind(89, 0, 0, 120, device=0x2684, sms=128),
+    "h100": GpuKind(90, 18, 25 * _GB, 240, device=0x2330, sms=132),
+    "h800": GpuKind(90, 8, 25 * _GB, 240, device=0x2324, sms=132),
+    "h200": GpuKind(90, 18, 25 * _GB, 240, device=0x2335, sms=132),
+    "gh200": GpuKind(90, 18, 25 * _GB, 240, device=0x2342, c2c=(10, 44_712), sms=132),
+    "b200": GpuKind(100, 18, 50 * _GB, 240, device=0x2901, sms=148),
+    "gb200": GpuKind(100, 18, 50 * _GB, 240, device=0x2941, c2c=(5, 44_712), sms=152),
+    "b300": GpuKind(103, 18, 50 * _GB, 480, device=0x3182, sms=148),
+    "gb300": GpuKind(103, 18, 50 * _GB, 480, device=0x31C2, c2c=(5, 44_712), sms=152),
+    "rubin": GpuKind(107, 36, 50 * _GB, 480, c2c=(10, 44_712), sms=224),
     "mi250": GpuKind(104, 8, 50 * _GB, 120, _AMD, 0x740C, gcn="gfx90a"),
     "mi300x": GpuKind(304, 7, 64 * _GB, 240, _AMD, 0x74A1, gcn="gfx942"),
     "mi325x": GpuKind(304, 7, 64 * _GB, 240, _AMD, 0x74A5, gcn="gfx942"),

@@ -67,6 +67,12 @@ class Hosts:
         found = [name for name, kind in GPUS.items() if {kind.vendor << 16 | kind.device} == devices]
         return found[0] if found else ""
 
+    @property
+    def multiprocessors(self) -> int:
+        """Of each GPU, which run thread blocks; 0 where that is not known."""
+        kind = GPUS.get(self.accelerator)
+        return 0 if kind is None else kind.multiprocessors
+
     def times(self, ranks: int) -> Hosts:
         """As many such machines as `ranks` GPUs are. Raises TopologyError where they are no whole number, or another
         than the spec says."""

@@ -113,7 +113,7 @@ def _remarks(served: Sequence[CallPrograms], target: Target, sources: Sources) -
 def _target(runtime: str | Profile, sources: Sources, ranks_per_node: int | None, costs: Costs | None) -> Target:
     if runtime == PLAN_RUNTIME:
         return PlanTarget(sources, ranks_per_node, priced_protocols(PLAN_RUNTIME, costs))
-    return XmlTarget(priced_profile(runtime, costs))
+    return XmlTarget(priced_profile(runtime, costs, sources.topology))
 
 
 def check_replaceable(folder: Path) -> Bundle | None:

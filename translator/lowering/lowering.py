@@ -1,5 +1,6 @@
 """The way in which a schedule or an algorithm becomes a program: what is asked for, what is tried, what it came to."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -9,9 +10,8 @@ from hocket.translator.msccl.findings import Finding
 
 __all__ = ["Candidate", "Lowering", "Strategy"]
 
-# What is tried where costs are known; no such runtime has LL128 of its own.
-_PROTOCOLS = ("Simple", "LL")
-_INSTANCES = (4, 16)
+# What is tried where costs are known.
+_INSTANCES = (2, 4, 8, 16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Lowering:
     """How a schedule is lowered, and which calls the program is for. None leaves it to the function: `lower` takes the
     plainest, `translate` tries several and takes the quickest.
 
-    `protocol`: Simple, LL or LL128 (None: Simple; for a runtime whose costs are known the quicker of Simple and LL).
+    `protocol`: Simple, LL or LL128 (None: Simple; the quickest of those whose costs are known).
     `channels`:
     connections between two ranks that talk, at least; more are made where thread blocks would have too many steps.
     `slots`: messages that a connection is relied on to hold. With 1 the program cannot deadlock at any size and FIFO
@@ -116,12 +116,12 @@ class Lowering:
             instances=self.instances or 1,
         )
 
-    def strategies(self, *, few: bool = False, priced: bool = False) -> list[Strategy]:
-        """Those that it leaves to be tried, the plainest first; `few`: with no more channels than one; `priced`: what
-        the runtime's kernels take is known, so that protocols and instances are worth trying."""
+    def strategies(self, *, few: bool = False, priced: Sequence[str] = ()) -> list[Strategy]:
+        """Those that it leaves to be tried, the plainest first; `few`: with no more channels than one; `priced`: the
+        protocols of which it is known what kernels take, so that these and instances are worth trying."""
         channels = [self.channels] if self.channels else [1] if few else [1, 2, 4]
         slots = [self.slots] if self.slots else [1, 2]
-        protocols = _PROTOCOLS if priced and self.protocol is None else (self.wire_protocol,)
+        protocols = priced if priced and self.protocol is None else (self.wire_protocol,)
         variants = product(protocols, channels, slots)
         found = [
             replace(self.plainest, protocol=protocol, channels=each, slots=depth) for protocol, each, depth in variants

@@ -100,9 +100,10 @@ class Profile(Entry):
     recipe: Recipe
 
     @property
-    def is_priced(self) -> bool:
-        """Whether it is known what its kernels take."""
-        return any(protocol.pace is not None for protocol in self.protocols.values())
+    def priced(self) -> tuple[str, ...]:
+        """The protocols of which it is known what kernels take; of those that are alike in all, the first."""
+        known = {protocol: name for name, protocol in reversed(self.protocols.items()) if protocol.pace is not None}
+        return tuple(name for name in self.protocols if name in known.values())
 
     def max_attribute(self, largest: int) -> int:
         """What `maxBytes` must say so that calls of up to and including `largest` bytes (0: any) are selected.

@@ -4,14 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from hocket.base.errors import ScheduleError
 from hocket.schedule import AMD
+from hocket.topology.machines.hardware import GPUS
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.profiles import PROFILES
 
 __all__ = ["MULTIPROCESSORS", "residency_findings"]
 
 #: Multiprocessors (AMD: compute units) of a GPU, from the vendors' data sheets.
-MULTIPROCESSORS = {"V100": 80, "A100": 108, "H100": 132, "H20": 78, "MI250": 104, "MI300X": 304}
-_AMD = frozenset({"MI250", "MI300X"})
+MULTIPROCESSORS = {name.upper(): kind.multiprocessors for name, kind in GPUS.items()} | {"H20": 78}
+_AMD = frozenset(name.upper() for name, kind in GPUS.items() if kind.gcn)
 
 
 def residency_findings(thread_blocks: Sequence[int], runtime: str, gpu: str | None) -> Iterator[Finding]:

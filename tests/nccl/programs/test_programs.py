@@ -140,7 +140,8 @@ def test_a_ring_step_takes_its_latency_and_its_bytes() -> None:
     prediction = simulated(found, "dgx-a100")
     pace = found.passes.pace
     assert pace is not None and pace.inside_ps == 600_000
-    step = max(pace.inside_ps + int(pace.busy_ps(np.array([KIB]))[0]), 700_000 + 2048 * 1000 // 240)
+    busy_ps = int(pace.busy_ps(np.array([KIB]), np.array([0]), np.array([1]))[0])
+    step = max(pace.inside_ps + busy_ps, 700_000 + 2048 * 1000 // 240)
     assert abs(prediction.time_ps - (6_600_000 + 14 * step)) <= 14 * 100_000
 
 

@@ -8,7 +8,8 @@ from hocket.api.simulate.options import sizes_of
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.result import CurvesResult, SimulationResult
 from hocket.base.errors import RequestError
-from hocket.schedule import read_costs
+from hocket.base.units import format_bandwidth, format_time
+from hocket.schedule import Pace, read_costs
 from hocket.simulator import Prediction, simulate_program
 from hocket.simulator.curves import SimulatedCurve, curve_of_predictions
 from hocket.topology import Topology
@@ -28,7 +29,6 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
     topologies = [question.topology(spec) for spec in request.topology]
     sizes = sizes_of(request.size)
     costs = None if request.costs is None else read_costs(request.costs)
-    protocols = priced_protocols(request.runtime, costs)
     program = read_program(request.what, root=request.root)
     for topology in topologies:
         if program.num_ranks < topology.num_ranks:
@@ -37,9 +37,11 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
 
     def predicted(topology: Topology, size: int, latencies: bool = False) -> Prediction:
         fidelity = replace(question.fidelity, latencies=latencies or question.fidelity.latencies)
-        return simulate_program(
+        protocols = priced_protocols(request.runtime, costs, topology)
+        found = simulate_program(
             program, topology, size, protocols=protocols, disturbance=question.disturbance, fidelity=fidelity
         )
+        return replace(found, assumed=(*found.assumed, _priced(request.runtime, protocols[program.protocol].pace)))
 
     def curve(topology: Topology) -> SimulatedCurve:
         return curve_of_predictions(
@@ -51,3 +53,13 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
     if request.outputs.timeline or request.outputs.tables:
         raise RequestError("--timeline and --tables are for one size and algorithm; several have --csv")
     return CurvesResult(request, program.kind, [curve(topology) for topology in topologies])
+
+
+def _priced(runtime: str, pace: Pace | None) -> str:
+    """What the time counts of the runtime's kernels."""
+    if pace is None:
+        return f"links alone: what kernels of {runtime} take here is not known; --costs FILE says it"
+    return (
+        f"kernels of {runtime}: launch {format_time(pace.start_ps)}, a step {format_time(pace.inside_ps)}, a thread"
+        f" block {format_bandwidth(pace.bandwidth)}"
+    )

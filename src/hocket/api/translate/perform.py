@@ -171,7 +171,7 @@ def _translated(request: Translation, schedule: Schedule, lowering: Lowering) ->
         plan = translate_to_plan(schedule, path, lowering, ranks_per_node=request.ranks_per_node)
         recipe = plan_recipe(plan.plan, path, machines(schedule.topology, ranks, request.ranks_per_node))
         return TranslationResult(request, [*plan_lines(plan, path), "", *recipe.split("\n")], plan)
-    result = translate_to_program(schedule, path, priced_profile(to, _costs(request)), lowering)
+    result = translate_to_program(schedule, path, priced_profile(to, _costs(request), schedule.topology), lowering)
     predicted = saturation_findings(result.program, schedule.collective.size_bytes, result.candidates[0].time_ps)
     lines = program_lines(result, path, bool(lowering.max_bytes), predicted)
     return _program_result(request, result, lines, machines(schedule.topology, ranks))
