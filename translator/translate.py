@@ -7,6 +7,7 @@ from pathlib import Path
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Program, Schedule
 from hocket.translator.lowering.coarser import coarsen
+from hocket.translator.lowering.least_time import LeastTime
 from hocket.translator.lowering.lower import lower_by
 from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.proving import Translated, prove
@@ -54,8 +55,11 @@ def lower_best(schedule: Schedule, profile: str | Profile, lowering: Lowering | 
 
     plain = asked.strategies(few=schedule.num_transfers > _MANY, priced=chosen.priced)
     predict = predictor(chosen, schedule.topology, schedule.collective.size_bytes, schedule.ranks.tolist())
+    size, least = schedule.collective.size_bytes, LeastTime(schedule, chosen)
     try:
-        return quickest(chosen, rounds(plain, asked, schedule), lowered, predict)
+        return quickest(
+            chosen, rounds(plain, asked, schedule), lowered, predict, lambda strategy: least.of(strategy, size)
+        )
     except LimitError as error:
         chunks = fewer_chunks(schedule, chosen)
         hint = f"; synthesize the schedule with --chunks {chunks} or fewer" if chunks else ""

@@ -30,7 +30,8 @@ class Strategy:
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """What a strategy came to: a program that fits the runtime, its XML with notes and its predicted time, or the
-    `error` why it does not fit; of a program that fits and could not be proved, both."""
+    `error` why it does not fit; of a program that fits and could not be proved, both. Neither: it was not tried, since
+    it takes `time_ps` at least, more than another."""
 
     strategy: Strategy
     program: Program | None = field(default=None, repr=False)

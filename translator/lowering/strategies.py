@@ -49,22 +49,30 @@ def quickest(
     tried: Iterable[list[Strategy]],
     lower: Callable[[Strategy], Program],
     predict: Callable[[Program], int],
+    at_least: Callable[[Strategy], int] = lambda _: 0,
 ) -> Translated:
-    """The quickest that can be proved of the first round of strategies of which some fits the runtime and can. Raises
-    why not where there is none: what is wrong with a program that fits, else why the plainest does not fit."""
+    """The quickest that can be proved of the first round of strategies of which some fits the runtime and can. Those
+    that take more than another `at_least` (in ps) are not tried. Raises why not where there is none: what is wrong with
+    a program that fits, else why the plainest does not fit."""
     refused: list[Candidate] = []
     for strategies in tried:
-        candidates = _candidates(strategies, profile, lower, predict)
-        for at, candidate in enumerate(candidates):
-            if candidate.program is not None:
-                try:
-                    translation = prove(candidate.program, profile, candidate.strategy.slots, candidate.xml)
-                except (ScheduleError, DeadlockError) as error:
-                    refused.append(replace(candidate, error=error))
-                else:
-                    return replace(translation, candidates=(candidate, *refused, *candidates[at + 1 :]))
-            else:
-                refused.append(candidate)
+        for hopeless in (at_least, lambda _: 0):  # where what is quickest cannot be proved, what is slower
+            candidates = _candidates(strategies, profile, lower, predict, hopeless)
+            refused_now: list[Candidate] = []
+            for at, candidate in enumerate(candidates):
+                if candidate.program is not None:
+                    try:
+                        translation = prove(candidate.program, profile, candidate.strategy.slots, candidate.xml)
+                    except (ScheduleError, DeadlockError) as error:
+                        refused_now.append(replace(candidate, error=error))
+                    else:
+                        others = (*refused, *refused_now, *candidates[at + 1 :])
+                        return replace(translation, candidates=(candidate, *others))
+                elif candidate.error is not None:
+                    refused_now.append(candidate)
+            if all(each.program or each.error for each in candidates):
+                break
+        refused += refused_now
         if not any(each.program or isinstance(each.error, LimitError) for each in candidates):
             break
     raise _reason(refused)
@@ -75,11 +83,25 @@ def _candidates(
     profile: Profile,
     lower: Callable[[Strategy], Program],
     predict: Callable[[Program], int],
+    at_least: Callable[[Strategy], int],
 ) -> list[Candidate]:
     """What the strategies come to, the best first: the quickest by prediction, then those of fewer thread blocks (each
-    takes a multiprocessor from the computation), then of fewer steps; refused ones last."""
-    found = [_candidate(strategy, profile, lower, predict) for strategy in tried]
-    return sorted(found, key=lambda each: (each.program is None, each.time_ps, each.thread_blocks, each.steps))
+    takes a multiprocessor from the computation), then of fewer steps; those that were not tried, and refused ones
+    last."""
+    found: list[Candidate] = []
+    best: int | None = None
+    for least_ps, strategy in sorted(((at_least(each), each) for each in tried), key=lambda pair: pair[0]):
+        if best is not None and least_ps > best:
+            found.append(Candidate(strategy, time_ps=least_ps))
+            continue
+        candidate = _candidate(strategy, profile, lower, predict)
+        found.append(candidate)
+        if candidate.program is not None:
+            best = candidate.time_ps if best is None else min(best, candidate.time_ps)
+    return sorted(
+        found,
+        key=lambda each: (each.program is None, each.error is not None, each.time_ps, each.thread_blocks, each.steps),
+    )
 
 
 def _candidate(

@@ -97,10 +97,14 @@ def _candidates(candidates: Sequence[Candidate]) -> Iterator[str]:
     best, *others = candidates
     several = len({each.strategy.protocol for each in candidates}) > 1
     yield f"tried: {_strategy(best, several)}: {format_time(best.time_ps)} predicted, {_blocks(best)} (taken)"
-    for other in others:
+    passed = [each for each in others if each.program is None and each.error is None]
+    for other in (each for each in others if each not in passed):
         predicted = f"{format_time(other.time_ps)} predicted, {_blocks(other)}"
         outcome = str(other.error).split("\n")[0] if other.error else predicted
         yield f"       {_strategy(other, several)}: {outcome}"
+    if passed:
+        least = min(each.time_ps for each in passed)
+        yield f"       not tried: {len(passed)} others, which take {format_time(least)} or more on links and thread blocks"
 
 
 def _strategy(candidate: Candidate, several: bool) -> str:
