@@ -33,8 +33,8 @@ def descend(
     within: Callable[[_Floats], _Floats] = lambda theta: theta,
 ) -> _Floats:
     """Levenberg-Marquardt from `theta` (logarithms: no step is longer than 1), until a step gains less than
-    `least_gain` of the loss, or after so many `steps`, those included that were not taken. `slopes`: derivatives (rows x
-    parameters), of parameters and the residuals there; `within` keeps parameters in their bounds."""
+    `least_gain` of the loss, or after so many `steps`, those included that were not taken. `slopes`: derivatives (rows
+    x parameters), of parameters and the residuals there; `within` keeps parameters in their bounds."""
     damping, found = _FIRST_DAMPING, residual(theta)
     slope, loss = slopes(theta, found), cauchy_loss(found, scale)
     for _ in range(steps):

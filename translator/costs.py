@@ -32,7 +32,7 @@ def priced_protocols(
 
 def priced_profile(runtime: str | Profile, costs: Costs | None = None, topology: Topology | None = None) -> Profile:
     """The profile of a runtime that loads programs, with `priced_protocols`, and no more thread blocks than the GPUs of
-    the `topology` have multiprocessors, where its name tells: they wait for each other, so that all must run at once."""
+    the `topology` have multiprocessors, where its name tells: they wait for each other, and all must run at once."""
     profile = find_profile(runtime)
     return replace(
         profile,

@@ -17,9 +17,10 @@ from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.msccl.xml_write import LimitError
 
-__all__ = ["lower_best", "rewrite", "translate"]
+__all__ = ["MANY_TRANSFERS", "lower_best", "rewrite", "translate"]
 
-_MANY = 20_000  # transfers beyond which few strategies are tried
+MANY_TRANSFERS = 20_000
+"""Beyond which few strategies are tried."""
 
 
 def translate(
@@ -53,7 +54,7 @@ def lower_best(schedule: Schedule, profile: str | Profile, lowering: Lowering | 
     def lowered(strategy: Strategy) -> Program:
         return lower_by(coarser(strategy.merged), chosen, asked, strategy)
 
-    plain = asked.strategies(few=schedule.num_transfers > _MANY, priced=chosen.priced)
+    plain = asked.strategies(few=schedule.num_transfers > MANY_TRANSFERS, priced=chosen.priced)
     predict = predictor(chosen, schedule.topology, schedule.collective.size_bytes, schedule.ranks.tolist())
     size, least = schedule.collective.size_bytes, LeastTime(schedule, chosen)
     try:

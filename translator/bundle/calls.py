@@ -1,5 +1,6 @@
 """One kind of call of a bundle, in place or out of place: its programs, and which serves which sizes."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from hocket.base.errors import DeadlockError, ScheduleError, placed
 from hocket.schedule import Program, Schedule, retime
 from hocket.simulator import simulate_program
+from hocket.translator.bundle.contest import NEVER_PS, Contest
 from hocket.translator.bundle.manifest import PROGRAMS, BundleFile, Predicted
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import Lowered, Target, Written
@@ -15,43 +17,56 @@ from hocket.translator.lowering.lowering import Lowering
 
 __all__ = ["CallPrograms"]
 
-_NEVER_PS = 1 << 62  # what a program takes at sizes that it cannot serve
-
 
 class CallPrograms:
     """The programs for one kind of call of the sizes of a lowering, in at most so many windows.
 
     `served`: sources that have a program for such calls; `used`: those that serve a window; `wanted`: those that would
-    if any number of windows were allowed. Raises ScheduleError or DeadlockError, naming the file.
+    if any number of windows were allowed. `windows` speak of `members`, the programs that are the quickest somewhere;
+    sizes at which `stock_ps` is less are left out: the stock library serves them. Raises ScheduleError or
+    DeadlockError, naming the file.
     """
 
-    def __init__(self, sources: Sources, target: Target, lowering: Lowering, most: int | None) -> None:
+    def __init__(
+        self,
+        sources: Sources,
+        target: Target,
+        lowering: Lowering,
+        most: int | None,
+        stock_ps: Callable[[int], int] | None = None,
+    ) -> None:
         self._sources = sources
         self._target = target
         self._in_place = bool(lowering.in_place)
         self.name = "in-place" if self._in_place else "out-of-place"
         self._min_bytes = lowering.min_bytes
+        self._stock_ps = stock_ps
         lowered = [(source, self._lowered(source, lowering)) for source in sources.members]
         self.served = {source.path for source, programs in lowered if programs}
-        # of equally quick ones that of fewer thread blocks is taken: each takes a multiprocessor from the computation
         members = [(source, program) for source, programs in lowered for program in programs]
-        self._members = sorted(members, key=lambda member: member[1].thread_blocks)
         least, largest = lowering.min_bytes, lowering.max_bytes
-        inside = {source.size_bytes for source, _ in self._members if least <= source.size_bytes <= largest}
-        self._sizes = sorted(inside | {max(least, 1), largest})
+        inside = {source.size_bytes for source in sources.members if least <= source.size_bytes <= largest}
+        self.sizes = sorted(inside | {max(least, 1), largest})
+        self._members = Contest(members, self._taken_ps).winners(self.sizes)
         self._time_ps = cache(self._member_time_ps)
         self.wanted = self._sources_of(self._windows(None))
-        self.windows = self._windows(most)
-        self.used = self._sources_of(self.windows)
+        found = self._windows(most)
+        self.windows = [window for window in found if window.program < len(self._members)]
+        self.left = [window for window in found if window.program == len(self._members)]
+        self.used = self._sources_of(found)
 
     def _windows(self, most: int | None) -> list[SizeWindow]:
         if not self._members:
             return []
-        found = windows(self._time_ps, len(self._members), self._sizes, self._min_bytes, most)
-        return reachable(found, lambda program: self._members[program][1].unit_bytes)
+        count = len(self._members) + (self._stock_ps is not None)
+        found = windows(self._time_ps, count, self.sizes, self._min_bytes, most)
+        return reachable(found, self._unit_bytes)
+
+    def _unit_bytes(self, number: int) -> int:
+        return 1 if number == len(self._members) else self._members[number][1].unit_bytes
 
     def _sources_of(self, found: list[SizeWindow]) -> set[Path]:
-        return {self._members[window.program][0].path for window in found}
+        return {self._members[window.program][0].path for window in found if window.program < len(self._members)}
 
     def _lowered(self, source: Source, lowering: Lowering) -> "list[Lowered]":
         try:
@@ -76,7 +91,7 @@ class CallPrograms:
         except (ScheduleError, DeadlockError) as error:
             raise placed(source.path, error) from error
         unit = lowered.unit_bytes
-        served = {first, last, *(size // unit * unit for size in self._sizes if first <= size <= last)}
+        served = {first, last, *(size // unit * unit for size in self.sizes if first <= size <= last)}
         return (
             BundleFile(
                 path=f"{PROGRAMS}/{name}{self._target.suffix}",
@@ -100,9 +115,14 @@ class CallPrograms:
         )
 
     def _member_time_ps(self, number: int, size: int) -> int:
-        lowered = self._members[number][1]
+        if number == len(self._members):
+            assert self._stock_ps is not None
+            return self._stock_ps(size)
+        return self._taken_ps(self._members[number][1], size)
+
+    def _taken_ps(self, lowered: Lowered, size: int) -> int:
         if size < lowered.smallest_bytes or (lowered.largest_bytes is not None and size > lowered.largest_bytes):
-            return _NEVER_PS
+            return NEVER_PS
         program = lowered.program
         loop = program.chunks_per_loop if isinstance(program, Program) else program.collective.slots
         return self._program_time_ps(program, -(-size // loop) * loop)

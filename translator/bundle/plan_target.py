@@ -115,6 +115,12 @@ class _LoweredPlan:
     def largest_bytes(self) -> int:
         return min(self.translation.plan.max_message_size, self.best_up_to or OPEN_SIZE)
 
+    def at_least_ps(self, size_bytes: int) -> int:
+        return 0
+
+    def prove(self) -> None:
+        """It was, when it was lowered."""
+
     def written(self, name: str, window: SizeWindow) -> Written:
         open_plan = self.translation.plan
         if window.max_bytes > open_plan.max_message_size:

@@ -1,11 +1,10 @@
 """A runtime as a bundle sees it: how a source becomes a program of its, and what is to be said of a file."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
-from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import Program, Schedule
 from hocket.schedule import Protocol as WireProtocol
 from hocket.translator.bundle.device_files import device_readme, device_script
@@ -14,12 +13,15 @@ from hocket.translator.bundle.readme import readme
 from hocket.translator.bundle.script import run_script
 from hocket.translator.bundle.sources import Source
 from hocket.translator.bundle.windows import SizeWindow
-from hocket.translator.lowering.lowering import Lowering
+from hocket.translator.lowering.least_time import LeastTime
+from hocket.translator.lowering.lower import lower, lower_by
+from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.proving import prove
 from hocket.translator.lowering.retarget import retarget
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import DEVICE_RUNTIME
-from hocket.translator.translate import lower_best
+from hocket.translator.msccl.xml_write import LimitError, check_limits
+from hocket.translator.translate import MANY_TRANSFERS, lower_best
 
 __all__ = ["README", "SCRIPT", "Lowered", "Target", "Written", "XmlTarget"]
 
@@ -43,11 +45,18 @@ class Written:
 
 
 class Lowered(Protocol):
-    """A source's proved program for one kind of call, lowered in one way."""
+    """A source's program for one kind of call, lowered in one way."""
 
     @property
     def program(self) -> Program | Schedule:
-        """What is simulated: a schedule where switches do what no program says."""
+        """What is simulated: a schedule where switches do what no program says. Raises ScheduleError where it does not
+        fit the runtime."""
+
+    def at_least_ps(self, size_bytes: int) -> int:
+        """A time that it does not beat at a size, known before it is lowered; 0: none is."""
+
+    def prove(self) -> None:
+        """Raises ScheduleError or DeadlockError where it is not right at every size."""
 
     @property
     def unit_bytes(self) -> int:
@@ -85,7 +94,7 @@ class Target(Protocol):
     def ranks_per_node(self) -> int | None: ...
 
     def lowered(self, source: Source, lowering: Lowering) -> Sequence[Lowered]:
-        """The source's proved programs for the lowering's kind of call; none: the source is not for such calls.
+        """The source's programs for the lowering's kind of call; none: the source is not for such calls.
 
         Raises ScheduleError or DeadlockError when there is none that is right.
         """
@@ -106,17 +115,18 @@ class XmlTarget:
         self.protocols = profile.protocols
         self._profile = profile
 
-    def lowered(self, source: Source, lowering: Lowering) -> "list[_LoweredXml]":
+    def lowered(self, source: Source, lowering: Lowering) -> "Sequence[Lowered]":
         content, in_place = source.content, bool(lowering.in_place)
         if isinstance(content, Schedule):
-            best = lower_best(content, self._profile, replace(lowering, min_bytes=0, max_bytes=0, name=None))
-            lowered = [_LoweredXml(best.program, self._profile, best.slots)]
-            for other in best.candidates[1:]:
-                with suppress(ScheduleError, DeadlockError):
-                    if other.program is not None:
-                        prove(other.program, self._profile, other.strategy.slots, other.xml)
-                        lowered.append(_LoweredXml(other.program, self._profile, other.strategy.slots))
-            return lowered
+            asked = replace(lowering, min_bytes=0, max_bytes=0, name=None)
+            try:
+                lower(content, self._profile, asked)
+            except LimitError:  # coarser chunks may fit
+                best = lower_best(content, self._profile, asked)
+                return [_LoweredXml(best.program, self._profile, best.slots)]
+            strategies = asked.strategies(few=content.num_transfers > MANY_TRANSFERS, priced=self._profile.priced)
+            least = LeastTime(content, self._profile)
+            return [_LoweredSchedule(content, self._profile, asked, strategy, least) for strategy in strategies]
         if not (content.in_place if in_place else content.out_of_place):
             return []
         name = content.name or source.path.stem
@@ -131,6 +141,8 @@ class XmlTarget:
 
 @dataclass(frozen=True, slots=True)
 class _LoweredXml:
+    """A program as it is."""
+
     program: Program
     profile: Profile
     slots: int | None = None
@@ -144,6 +156,12 @@ class _LoweredXml:
     @property
     def thread_blocks(self) -> int:
         return max(len(gpu.thread_blocks) for gpu in self.program.gpus)
+
+    def at_least_ps(self, size_bytes: int) -> int:
+        return 0
+
+    def prove(self) -> None:
+        prove(self.program, self.profile, self.slots)
 
     def written(self, name: str, window: SizeWindow) -> Written:
         sized = replace(self.program, name=name, min_bytes=window.min_bytes, max_bytes=window.max_bytes)
@@ -160,3 +178,44 @@ class _LoweredXml:
             scratch_chunks=max(gpu.scratch_chunks for gpu in program.gpus),
             proofs=len(proved.proofs),
         )
+
+
+class _LoweredSchedule:
+    """A schedule by one strategy, lowered when somebody asks for the program."""
+
+    smallest_bytes = 0
+    largest_bytes = None
+
+    def __init__(
+        self, schedule: Schedule, profile: Profile, lowering: Lowering, strategy: Strategy, least: LeastTime
+    ) -> None:
+        self._schedule, self._profile, self._lowering = schedule, profile, lowering
+        self._strategy, self._least = strategy, least
+
+    @cached_property
+    def _lowered(self) -> _LoweredXml:
+        program = lower_by(self._schedule, self._profile, self._lowering, self._strategy)
+        if self._profile.reads_xml:
+            check_limits(program, self._profile)
+        return _LoweredXml(program, self._profile, self._strategy.slots)
+
+    @property
+    def program(self) -> Program:
+        return self._lowered.program
+
+    @property
+    def unit_bytes(self) -> int:
+        return self._lowered.unit_bytes
+
+    @property
+    def thread_blocks(self) -> int:
+        return self._lowered.thread_blocks
+
+    def at_least_ps(self, size_bytes: int) -> int:
+        return self._least.of(self._strategy, size_bytes)
+
+    def prove(self) -> None:
+        self._lowered.prove()
+
+    def written(self, name: str, window: SizeWindow) -> Written:
+        return self._lowered.written(name, window)

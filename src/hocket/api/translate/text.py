@@ -104,7 +104,8 @@ def _candidates(candidates: Sequence[Candidate]) -> Iterator[str]:
         yield f"       {_strategy(other, several)}: {outcome}"
     if passed:
         least = min(each.time_ps for each in passed)
-        yield f"       not tried: {len(passed)} others, which take {format_time(least)} or more on links and thread blocks"
+        why = f"which take {format_time(least)} or more on links and thread blocks"
+        yield f"       not tried: {len(passed)} others, {why}"
 
 
 def _strategy(candidate: Candidate, several: bool) -> str:

@@ -1,0 +1,64 @@
+"""Which of many programs are the quickest somewhere: those that cannot be are not even lowered."""
+
+from collections.abc import Callable, Sequence
+
+from hocket.base.errors import DeadlockError, ScheduleError, placed
+from hocket.translator.bundle.sources import Source
+from hocket.translator.bundle.target import Lowered
+
+__all__ = ["NEVER_PS", "Contest"]
+
+NEVER_PS = 1 << 62
+"""What a program takes at sizes that it cannot serve."""
+
+_Member = tuple[Source, Lowered]
+
+
+class Contest:
+    """`time_ps` of a program at a size is asked for where `at_least_ps` leaves it a chance alone."""
+
+    def __init__(self, members: Sequence[_Member], time_ps: Callable[[Lowered, int], int]) -> None:
+        self._members = members
+        self._time_ps = time_ps
+        self._known: dict[tuple[int, int], int] = {}
+        self._refused: dict[int, ScheduleError | DeadlockError] = {}
+
+    def winners(self, sizes: Sequence[int]) -> list[_Member]:
+        """The proved programs that are the quickest at one of the sizes, those of fewer thread blocks first: each takes
+        a multiprocessor from the computation. Raises why, of the last, where no program of any can be."""
+        proved: set[int] = set()
+        while True:
+            found = {at for at in map(self._quickest, sizes) if at is not None}
+            if not found and self._members:
+                at = max(self._refused)
+                raise placed(self._members[at][0].path, self._refused[at]) from self._refused[at]
+            for at in found - proved:
+                try:
+                    self._members[at][1].prove()
+                except (ScheduleError, DeadlockError) as error:
+                    self._refused[at] = error
+                else:
+                    proved.add(at)
+            if found <= proved:
+                return sorted((self._members[at] for at in sorted(found)), key=lambda member: member[1].thread_blocks)
+
+    def _quickest(self, size: int) -> int | None:
+        left = [at for at in range(len(self._members)) if at not in self._refused]
+        best: tuple[int, int, int] | None = None
+        for least_ps, at in sorted((self._members[at][1].at_least_ps(size), at) for at in left):
+            if best is not None and least_ps > best[0]:
+                break
+            try:
+                time_ps = self._taken_ps(at, size)
+                found = time_ps, self._members[at][1].thread_blocks, at
+            except ScheduleError as error:  # it does not fit the runtime
+                self._refused[at] = error
+                continue
+            if time_ps < NEVER_PS and (best is None or found < best):
+                best = found
+        return None if best is None else best[2]
+
+    def _taken_ps(self, at: int, size: int) -> int:
+        if (at, size) not in self._known:
+            self._known[at, size] = self._time_ps(self._members[at][1], size)
+        return self._known[at, size]
