@@ -1,6 +1,6 @@
 """From schedules and programs of one collective to a folder that a runtime can use, whole or absent."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -47,11 +47,15 @@ def write_bundle(
     ranks_per_node: int | None = None,
     groups: Sequence[tuple[int, ...]] = (),
     costs: Costs | None = None,
+    sizes: Sequence[int] = (),
+    stock_ps: Callable[[int], int] | None = None,
 ) -> BundleReport:
     """Writes a folder of the programs of files, or of what was made and has a name, for the lowering's calls of
     `min_bytes` to `max_bytes` (0: the largest size of a source), in place, out of place or (None) both. Each schedule
     is lowered in several ways; each size is served by the program that is the quickest by simulation. Files have names
-    of their own. `groups` as in `Bundle`; `costs`: what the runtime's kernels take, where that was measured.
+    of their own. `groups` as in `Bundle`; `costs`: what the runtime's kernels take, where that was measured; `sizes`:
+    at which programs are compared, beside the sources' own; `stock_ps`: what the stock library takes for a size, which
+    no file serves where that is less.
 
     Every program is proved before anything is written. A folder that is there is replaced when it is a
     bundle of the same collective, ranks and root.
@@ -69,7 +73,7 @@ def write_bundle(
     both = [True, False] if sources.collective.kind is not Kind.ALL_TO_ALL else [False]
     calls = both if asked.in_place is None else [asked.in_place]
     most = None if target.max_files is None else target.max_files // len(calls)
-    served = [CallPrograms(sources, target, replace(asked, in_place=call), most) for call in calls]
+    served = [CallPrograms(sources, target, replace(asked, in_place=call), most, sizes, stock_ps) for call in calls]
     made = [(call, window) for call in served for window in call.windows]
     if not made:
         raise ScheduleError(f"{members[0].path}: no file is for {'in-place' if calls[0] else 'out-of-place'} calls")

@@ -1,6 +1,6 @@
 """One kind of call of a bundle, in place or out of place: its programs, and which serves which sizes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -33,6 +33,7 @@ class CallPrograms:
         target: Target,
         lowering: Lowering,
         most: int | None,
+        sizes: Sequence[int] = (),
         stock_ps: Callable[[int], int] | None = None,
     ) -> None:
         self._sources = sources
@@ -45,7 +46,8 @@ class CallPrograms:
         self.served = {source.path for source, programs in lowered if programs}
         members = [(source, program) for source, programs in lowered for program in programs]
         least, largest = lowering.min_bytes, lowering.max_bytes
-        inside = {source.size_bytes for source in sources.members if least <= source.size_bytes <= largest}
+        own = (source.size_bytes for source in sources.members)
+        inside = {size for size in (*sizes, *own) if least <= size <= largest}
         self.sizes = sorted(inside | {max(least, 1), largest})
         self._members = Contest(members, self._taken_ps).winners(self.sizes)
         self._time_ps = cache(self._member_time_ps)

@@ -15,6 +15,8 @@ from hocket.api.synthesize.problems import (
     read_problems,
     read_sizes,
 )
+from hocket.api.synthesize.programs import perform_programs
+from hocket.api.synthesize.programs_result import ProgramsResult
 from hocket.api.synthesize.request import Synthesis
 from hocket.api.synthesize.result import GroupsResult, SynthesisResult, WindowsResult
 from hocket.base.errors import RequestError
@@ -32,7 +34,7 @@ __all__ = ["perform"]
 _NO_MATTER = ("output", "json", "report", "threads", "time_limit")
 
 
-def perform(request: Synthesis, progress: Progress) -> SynthesisResult | WindowsResult | GroupsResult:
+def perform(request: Synthesis, progress: Progress) -> SynthesisResult | WindowsResult | GroupsResult | ProgramsResult:
     """Searches, and writes what is wanted of what it finds.
 
     Raises RequestError for fields that make no sense together, FormatError and TopologyError for what cannot be read,
@@ -42,6 +44,11 @@ def perform(request: Synthesis, progress: Progress) -> SynthesisResult | Windows
     network = load_topology(request.topology, request.failures)
     problems = read_problems(request, network)
     output = None if request.output is None else Path(request.output)
+    if request.runtime is not None:
+        search = Search(request.seed, request.threads or len(os.sched_getaffinity(0)), request.attempts)
+        programs = perform_programs(request, problems[0], search, progress, watching(progress))
+        programs.write()
+        return programs
     decisive = {field.name: request.value_of(field) for field in request.fields() if field.name not in _NO_MATTER}
     with keeping(output, decisive) as partial:
         threads = request.threads or len(os.sched_getaffinity(0))

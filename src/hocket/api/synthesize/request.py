@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option
 from hocket.api.fields import output as written
-from hocket.api.parts import Failures, GroupOptions
+from hocket.api.parts import CostsFile, Failures, GroupOptions
 from hocket.api.request import Request
 
 __all__ = ["Synthesis"]
@@ -22,6 +22,7 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
         "hocket synthesize all_reduce -t mesh:4x4,bandwidth=50GB/s,latency=500ns -s 64MiB -o ar.schedule",
         "hocket synthesize all_gather -t dgx-a100:nodes=2 -s 1KiB..1GiB:32 -o schedules/",
         "hocket synthesize all_reduce -t ring:8,bandwidth=50GB/s,latency=500ns -s 64MiB --engine native:ring",
+        "hocket synthesize all_reduce -t dgx-h100:nodes=2 -s 1KiB..1GiB:4 --for device -o bundle/",
     )
 
     collective: Annotated[
@@ -73,8 +74,18 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
         Annotated[int, option("Threads of an engine (default: all cores); the result does not change.", ge=1)] | None
     ) = None
     blocking: Annotated[bool, option("A transfer holds its links during its latency too, as in TACOS.")] = False
+    runtime: Annotated[
+        str | None,
+        option(
+            "Write programs for this runtime into a bundle: the quickest of each size, where stock is not.",
+            "--for",
+            choices="hocket.translator.targets:RUNTIMES",
+        ),
+    ] = None
+    costs: CostsFile = None
     output: Annotated[
-        str | None, written("Where to write the schedule, or those of a range.", "-o", metavar="FILE|DIR")
+        str | None,
+        written("Where to write the schedule, those of a range, or the bundle.", "-o", metavar="FILE|DIR"),
     ] = None
     report: Annotated[str | None, written("Write a page of figures here (.html).")] = None
     json: Annotated[str | None, written("Write the numbers as JSON.")] = None

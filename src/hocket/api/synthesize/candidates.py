@@ -1,0 +1,121 @@
+"""Schedules that may be the quickest for a runtime: searched for on links as its kernels see them, and native ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hocket.base.errors import Infeasible, ScheduleError
+from hocket.schedule import Protocol, Schedule, retime
+from hocket.schedule.algorithms import build_all
+from hocket.schedule.kernel_links import with_kernels
+from hocket.synthesizer import Problem, ScheduleWindow
+from hocket.topology import Topology
+from hocket.translator.bundle import Source
+from hocket.translator.lowering.least_time import LeastTime
+from hocket.translator.lowering.lowering import Strategy
+from hocket.translator.msccl.profile import Profile
+
+__all__ = ["Candidates"]
+
+_APART = 16  # times a size, to the next that is searched for
+_NATIVE_CHUNKS = (1, 2, 4)
+_KEPT = 3  # of the native schedules, at each size
+_COPIES = 16  # with which they are compared
+
+Searching = Callable[[Problem, Sequence[int]], list[ScheduleWindow]]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Of a problem, for programs of a `profile` whose protocols are priced; `sizes` ascending, in bytes. `search`
+    answers a problem at several sizes."""
+
+    problem: Problem
+    profile: Profile
+    sizes: Sequence[int]
+    search: Searching
+
+    def sources(self) -> list[Source]:
+        """Each with the size that it is best at. Raises what the search raises."""
+        found: dict[bytes, Source] = {}
+        for source in (*self._searched(), *self._natives()):
+            found.setdefault(_steps(source), source)
+        return list(found.values())
+
+    @property
+    def _plain(self) -> Topology:
+        """No program of sends and receives has switches compute."""
+        return replace(self.problem.topology, in_network=())
+
+    @property
+    def _apart(self) -> list[int]:
+        """The sizes at which schedules are searched for: the first, and each that is much larger than one before."""
+        found = [self.sizes[0]]
+        for size in (*self.sizes[1:-1], self.sizes[-1]):
+            if size >= found[-1] * _APART:
+                found.append(size)
+        return found if found[-1] * 2 > self.sizes[-1] else [*found, self.sizes[-1]]
+
+    def _searched(self) -> Iterator[Source]:
+        for topology in _seen(self._plain, self._extremes):
+            for window in self.search(replace(self.problem, topology=topology), self._apart):
+                schedule = window.at[0].schedule.expand()
+                with suppress(ScheduleError):  # sums that other latencies reorder
+                    yield self._source(replace(schedule, topology=self._plain, bound=None), window.sizes[0])
+
+    @property
+    def _extremes(self) -> list[Protocol]:
+        """Of the priced protocols that of the shortest steps, and that which carries most; any without prices."""
+        priced = [(pace, one) for one in self.profile.protocols.values() if (pace := one.pace) is not None]
+        if not priced:
+            return [self.profile.protocols["Simple"]]
+        quick = min(priced, key=lambda each: each[0].inside_ps)[1]
+        wide = min(priced, key=lambda each: (each[1].wire, each[0].inside_ps))[1]
+        return [quick, wide]
+
+    def _natives(self) -> Iterator[Source]:
+        """Those that may be the quickest of them at some size."""
+        members = list(self._built())
+        least = [LeastTime(schedule, self.profile) for schedule in members]
+        strategies = [Strategy(protocol=name, instances=_COPIES) for name in self.profile.priced or ("Simple",)]
+        kept: dict[int, int] = {}
+        for size in self._apart:
+            taken = [(min(each.of(strategy, size) for strategy in strategies), at) for at, each in enumerate(least)]
+            for _, at in sorted(taken)[:_KEPT]:
+                kept.setdefault(at, size)
+        for at, size in sorted(kept.items()):
+            yield self._source(members[at], size)
+
+    def _built(self) -> Iterator[Schedule]:
+        for chunks in _NATIVE_CHUNKS:
+            collective = replace(self.problem.collective, chunks_per_rank=chunks)
+            with suppress(Infeasible):
+                for schedule in build_all(collective, self._plain, self.problem.group):
+                    with suppress(ScheduleError):
+                        yield retime(schedule)
+
+    def _source(self, schedule: Schedule, size: int) -> Source:
+        collective = replace(schedule.collective, size_bytes=size)
+        timed = retime(replace(schedule, collective=collective))
+        chunks = collective.chunks_per_rank
+        name = f"{timed.generator}-of-{chunks}" if chunks > 1 else timed.generator
+        return Source(Path(name), collective, timed)
+
+
+def _seen(topology: Topology, protocols: Sequence[Protocol]) -> Iterator[Topology]:
+    """The links as kernels see them, by different protocols."""
+    found: Mapping[str, Topology] = {
+        seen.fingerprint: seen for seen in (with_kernels(topology, protocol) for protocol in protocols)
+    }
+    yield from found.values()
+
+
+def _steps(source: Source) -> bytes:
+    """What tells schedules apart, whatever their times."""
+    schedule = source.content
+    assert isinstance(schedule, Schedule)
+    columns = (schedule.src, schedule.dst, schedule.chunk, schedule.reduce)
+    return b"".join(column.tobytes() for column in columns)

@@ -1,0 +1,118 @@
+"""What a bundle for a runtime comes to: each size by a program or by the stock library, and what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hocket.api.result import Result
+from hocket.api.synthesize.request import Synthesis
+from hocket.api.synthesize.stock import StockTime
+from hocket.base.files import write_json
+from hocket.base.text import printable_lines
+from hocket.base.text_table import text_table
+from hocket.base.units import format_bytes, format_time
+from hocket.translator.bundle import BundleReport
+from hocket.translator.bundle.manifest import BundleFile
+
+__all__ = ["ProgramRow", "ProgramsResult"]
+
+
+@dataclass(frozen=True)
+class ProgramRow:
+    """A size in bytes; times in ps. `file`: the `number`-th, which serves it, in `time_ps`; None: the stock library
+    does, or nobody. `bound_ps`: what no program beats; `stock`: what the library takes, where that is known."""
+
+    size_bytes: int
+    bound_ps: int
+    stock: StockTime | None
+    number: int = 0
+    file: BundleFile | None = None
+    time_ps: int | None = None
+
+    @property
+    def gain(self) -> float | None:
+        """Times as quick as the stock library; None where nobody knows."""
+        if self.stock is None:
+            return None
+        return 1.0 if self.time_ps is None else self.stock.time_ps / self.time_ps
+
+    def cells(self) -> tuple[object, ...]:
+        stock, gain = self.stock, self.gain
+        told = ("", "") if stock is None else (format_time(stock.time_ps), stock.algorithm)
+        bound = format_time(self.bound_ps)
+        if self.file is None or self.time_ps is None:
+            return (format_bytes(self.size_bytes), "", "left to the stock library", "", "", *told, "", bound)
+        file = self.file
+        return (
+            format_bytes(self.size_bytes),
+            self.number,
+            file.source,
+            f"{file.protocol}, {file.thread_blocks} blocks",
+            format_time(self.time_ps),
+            *told,
+            "" if gain is None else f"{gain:.2f}x",
+            bound,
+        )
+
+    def plain(self) -> dict[str, Any]:
+        file = self.file
+        return {
+            "size_bytes": self.size_bytes,
+            "bound_ps": self.bound_ps,
+            "stock": None if self.stock is None else {"algorithm": self.stock.algorithm, "time_ps": self.stock.time_ps},
+            "time_ps": self.time_ps,
+            "file": None if file is None else file.path,
+            "source": None if file is None else file.source,
+            "protocol": None if file is None else file.protocol,
+            "thread_blocks": None if file is None else file.thread_blocks,
+        }
+
+
+class ProgramsResult(Result):
+    """The bundle in `folder`, and `rows` by size. `stock`: the library that they are compared with, "" where none is
+    known."""
+
+    def __init__(
+        self, request: Synthesis, folder: Path, report: BundleReport, rows: Sequence[ProgramRow], stock: str
+    ) -> None:
+        self.request: Synthesis = request
+        self.folder, self.report, self.rows, self.stock = folder, report, tuple(rows), stock
+
+    def summary(self) -> str:
+        return printable_lines([*self._lines()])
+
+    def _lines(self) -> Iterator[str]:
+        bundle = self.report.bundle
+        yield f"{bundle.collective} on {bundle.ranks} ranks of {bundle.topology}, for {bundle.runtime}"
+        if self.stock:
+            yield f"stock: {self.stock}"
+        yield from text_table(_HEADS, [row.cells() for row in self.rows], align=">><<><>>>")
+        gains = [row.gain for row in self.rows if row.gain is not None]
+        won = [gain for gain in gains if gain > 1]
+        if won:
+            best = max(won)
+            yield f"quicker than the stock library at {len(won)} of {len(gains)} sizes, by up to {best:.2f} times"
+        yield f"proved: {self.report.proofs} executions: no deadlock, no race, every contribution exactly once"
+        yield f"written: {len(bundle.files)} programs to {self.folder}; {self.folder}/README.md says how to run them"
+
+    def as_json(self) -> dict[str, Any]:
+        bundle = self.report.bundle
+        return {
+            "collective": str(bundle.collective),
+            "ranks": bundle.ranks,
+            "topology": bundle.topology,
+            "runtime": bundle.runtime,
+            "stock": self.stock,
+            "rows": [row.plain() for row in self.rows],
+            "request": self.request.to_plain(),
+        }
+
+    def write(self) -> None:
+        if self.request.json is not None:
+            write_json(self.request.json, self.as_json())
+
+
+_HEADS = ("size", "", "program", "by", "time", "stock", "", "gain", "bound")

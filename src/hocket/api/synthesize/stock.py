@@ -1,0 +1,70 @@
+"""What the machine's stock library takes for a collective, as `hocket simulate` says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hocket.api.progress import Progress
+from hocket.api.simulate.library import StockMachine, stock_machine
+from hocket.api.simulate.perform import question_of
+from hocket.api.simulate.rccl import rccl_time
+from hocket.api.simulate.request import Simulation
+from hocket.base.errors import HocketError
+from hocket.schedule import Collective
+from hocket.simulator import simulate_collective
+from hocket.simulator.algorithm_choice import LIBRARY
+
+__all__ = ["StockLibrary", "StockTime", "stock_library"]
+
+
+@dataclass(frozen=True, slots=True)
+class StockTime:
+    """What the library runs, and how long it takes (ps)."""
+
+    algorithm: str
+    time_ps: int
+
+
+@dataclass(frozen=True, eq=False)
+class StockLibrary:
+    """The library on the machines of a topology, for the sizes of one collective; `described` in a sentence."""
+
+    collective: Collective
+    machine: StockMachine
+
+    @property
+    def described(self) -> str:
+        return self.machine.assumed[0]
+
+    def at(self, size_bytes: int) -> StockTime | None:
+        """None where its model has no time of it."""
+        return _taken(self, max(size_bytes, 1))
+
+    def _taken(self, size_bytes: int) -> StockTime | None:
+        ranks = self.collective.num_ranks
+        parts = ranks if self.collective.kind.cut_by_rank else 1
+        whole = -(-size_bytes // parts) * parts  # libraries take whole blocks
+        asked = Collective(self.collective.kind, ranks, whole, 1, self.collective.root)
+        if self.machine.rccl is not None:
+            told = rccl_time(self.machine.rccl, asked.kind, whole)
+            return None if told is None else StockTime(told.algorithm, told.time_ps)
+        try:
+            found = simulate_collective(asked, self.machine.topology, LIBRARY, nccl=self.machine.nccl)
+        except HocketError:
+            return None
+        return StockTime(found.collectives[0].algorithm.removeprefix("NCCL's model "), found.time_ps)
+
+
+@lru_cache(maxsize=4096)
+def _taken(library: StockLibrary, size_bytes: int) -> StockTime | None:
+    return library._taken(size_bytes)
+
+
+def stock_library(spec: str, collective: Collective, progress: Progress) -> StockLibrary | None:
+    """None where no library is known to run there."""
+    request = Simulation(what=str(collective.kind), topology=(spec,))
+    machine = stock_machine(question_of(request, progress), spec, runs=True, native="none")
+    if machine.nccl is None and machine.rccl is None:
+        return None
+    return StockLibrary(collective, machine)
