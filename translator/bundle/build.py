@@ -73,7 +73,10 @@ def write_bundle(
     both = [True, False] if sources.collective.kind is not Kind.ALL_TO_ALL else [False]
     calls = both if asked.in_place is None else [asked.in_place]
     most = None if target.max_files is None else target.max_files // len(calls)
-    served = [CallPrograms(sources, target, replace(asked, in_place=call), most, sizes, stock_ps) for call in calls]
+    served: list[CallPrograms] = []
+    for call in calls:
+        like = served[0] if served else None
+        served.append(CallPrograms(sources, target, replace(asked, in_place=call), most, sizes, stock_ps, like))
     made = [(call, window) for call in served for window in call.windows]
     if not made:
         raise ScheduleError(f"{members[0].path}: no file is for {'in-place' if calls[0] else 'out-of-place'} calls")

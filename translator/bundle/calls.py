@@ -8,7 +8,7 @@ from pathlib import Path
 from hocket.base.errors import DeadlockError, ScheduleError, placed
 from hocket.schedule import Program, Schedule, retime
 from hocket.simulator import simulate_program
-from hocket.translator.bundle.contest import NEVER_PS, Contest
+from hocket.translator.bundle.contest import NEVER_PS, Close, Contest
 from hocket.translator.bundle.manifest import PROGRAMS, BundleFile, Predicted
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import Lowered, Target, Written
@@ -23,8 +23,8 @@ class CallPrograms:
 
     `served`: sources that have a program for such calls; `used`: those that serve a window; `wanted`: those that would
     if any number of windows were allowed. `windows` speak of `members`, the programs that are the quickest somewhere;
-    sizes at which `stock_ps` is less are left out: the stock library serves them. Raises ScheduleError or
-    DeadlockError, naming the file.
+    sizes at which `stock_ps` is less are left out: the stock library serves them. `close`: what was near the quickest,
+    and is tried of those that come to be `like` these alone. Raises ScheduleError or DeadlockError, naming the file.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class CallPrograms:
         most: int | None,
         sizes: Sequence[int] = (),
         stock_ps: Callable[[int], int] | None = None,
+        like: "CallPrograms | None" = None,
     ) -> None:
         self._sources = sources
         self._target = target
@@ -49,7 +50,12 @@ class CallPrograms:
         own = (source.size_bytes for source in sources.members)
         inside = {size for size in (*sizes, *own) if least <= size <= largest}
         self.sizes = sorted(inside | {max(least, 1), largest})
-        self._members = Contest(members, self._taken_ps).winners(self.sizes)
+        if like is not None:
+            near = like.close
+            members = [(source, one) for source, one in members if (source.path, one.variant) in near] or members
+        contest = Contest(members, self._taken_ps)
+        self._members = contest.winners(self.sizes)
+        self.close: Close = contest.close
         self._time_ps = cache(self._member_time_ps)
         self.wanted = self._sources_of(self._windows(None))
         found = self._windows(most)

@@ -1,17 +1,21 @@
 """Which of many programs are the quickest somewhere: those that cannot be are not even lowered."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
 
 from hocket.base.errors import DeadlockError, ScheduleError, placed
 from hocket.translator.bundle.sources import Source
 from hocket.translator.bundle.target import Lowered
 
-__all__ = ["NEVER_PS", "Contest"]
+__all__ = ["NEVER_PS", "Close", "Contest"]
 
 NEVER_PS = 1 << 62
 """What a program takes at sizes that it cannot serve."""
 
+Close = set[tuple[Path, Hashable]]
 _Member = tuple[Source, Lowered]
+_NO_GAIN = 128  # what cannot gain a 128th of the time is not lowered
+_NEAR = 8  # an eighth more than the quickest is near it
 
 
 class Contest:
@@ -42,11 +46,20 @@ class Contest:
             if found <= proved:
                 return sorted((self._members[at] for at in sorted(found)), key=lambda member: member[1].thread_blocks)
 
+    @property
+    def close(self) -> Close:
+        """Those that were near the quickest at a size, by their sources and variants."""
+        best: dict[int, int] = {}
+        for (_, size), time_ps in self._known.items():
+            best[size] = min(time_ps, best.get(size, time_ps))
+        near = {at for (at, size), time_ps in self._known.items() if time_ps <= best[size] + best[size] // _NEAR}
+        return {(self._members[at][0].path, self._members[at][1].variant) for at in near}
+
     def _quickest(self, size: int) -> int | None:
         left = [at for at in range(len(self._members)) if at not in self._refused]
         best: tuple[int, int, int] | None = None
         for least_ps, at in sorted((self._members[at][1].at_least_ps(size), at) for at in left):
-            if best is not None and least_ps > best[0]:
+            if best is not None and least_ps > best[0] - best[0] // _NO_GAIN:
                 break
             try:
                 time_ps = self._taken_ps(at, size)

@@ -98,6 +98,7 @@ class _LoweredPlan:
     schedule: Schedule
     smallest_bytes: int = 0
     best_up_to: int | None = None
+    variant: str = ""
 
     @property
     def program(self) -> Program | Schedule:

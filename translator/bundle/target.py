@@ -1,6 +1,6 @@
 """A runtime as a bundle sees it: how a source becomes a program of its, and what is to be said of a file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -51,6 +51,10 @@ class Lowered(Protocol):
     def program(self) -> Program | Schedule:
         """What is simulated: a schedule where switches do what no program says. Raises ScheduleError where it does not
         fit the runtime."""
+
+    @property
+    def variant(self) -> Hashable:
+        """In which it was lowered; sources are lowered in the same ways for all kinds of calls."""
 
     def at_least_ps(self, size_bytes: int) -> int:
         """A time that it does not beat at a size, known before it is lowered; 0: none is."""
@@ -148,6 +152,7 @@ class _LoweredXml:
     slots: int | None = None
     smallest_bytes: int = 0
     largest_bytes: None = None
+    variant: str = ""
 
     @property
     def unit_bytes(self) -> int:
@@ -190,14 +195,14 @@ class _LoweredSchedule:
         self, schedule: Schedule, profile: Profile, lowering: Lowering, strategy: Strategy, least: LeastTime
     ) -> None:
         self._schedule, self._profile, self._lowering = schedule, profile, lowering
-        self._strategy, self._least = strategy, least
+        self.variant, self._least = strategy, least
 
     @cached_property
     def _lowered(self) -> _LoweredXml:
-        program = lower_by(self._schedule, self._profile, self._lowering, self._strategy)
+        program = lower_by(self._schedule, self._profile, self._lowering, self.variant)
         if self._profile.reads_xml:
             check_limits(program, self._profile)
-        return _LoweredXml(program, self._profile, self._strategy.slots)
+        return _LoweredXml(program, self._profile, self.variant.slots)
 
     @property
     def program(self) -> Program:
@@ -212,7 +217,7 @@ class _LoweredSchedule:
         return self._lowered.thread_blocks
 
     def at_least_ps(self, size_bytes: int) -> int:
-        return self._least.of(self._strategy, size_bytes)
+        return self._least.of(self.variant, size_bytes)
 
     def prove(self) -> None:
         self._lowered.prove()

@@ -3,12 +3,15 @@ not be tried."""
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule import Pace, Protocol, Schedule, dependencies
 from hocket.translator.lowering.lowering import Strategy
+from hocket.translator.lowering.messages import merge
+from hocket.translator.lowering.placement import Placement
 from hocket.translator.msccl.profile import Profile
 
 __all__ = ["LeastTime"]
@@ -18,13 +21,14 @@ _STEPS_OF_TRANSFER = 3  # a step, and what else may wait in its thread block
 
 
 class LeastTime:
-    """Of programs of `schedule` for `profile`: of its links, which carry so many bytes; of its thread blocks, which
-    move those of a connection; and of its longest chain of messages that wait for each other, whose first slices take
-    a step each. The largest of the three, after the launch."""
+    """Of programs of `schedule` for `profile`: of its links, which carry so many bytes; of its connections, whose
+    thread blocks move so many, and on which a message waits for the one `slots` before it; and of its longest chain of
+    messages that wait for each other, whose first slices take a step each. The largest of them, after the launch."""
 
     def __init__(self, schedule: Schedule, profile: Profile) -> None:
         self._schedule, self._profile = schedule, profile
         self._src, self._dst = schedule.src.astype(np.int64), schedule.dst.astype(np.int64)
+        self._chains: dict[tuple[str, int, int], float] = {}
 
     def of(self, strategy: Strategy, size_bytes: int) -> int:
         """In ps, of a call of `size_bytes`. 0: nothing is known."""
@@ -33,19 +37,34 @@ class LeastTime:
             return 0
         share = size_bytes / max(self._schedule.collective.size_bytes, 1)
         links = self._schedule.busiest_link_ps * share * float(protocol.wire)
-        busy = self._busy_ps(strategy, protocol.pace) * share
-        return protocol.pace.start_ps + int(max(links, busy, self._chain_ps(strategy, protocol, share)) * (1 - 1e-6))
+        key = strategy.protocol, strategy.instances, size_bytes
+        if key not in self._chains:
+            self._chains[key] = self._chain_ps(strategy, protocol, share)
+        least = max(links, self._connection_ps(strategy, protocol.pace, share), self._chains[key])
+        return protocol.pace.start_ps + int(least * (1 - 1e-6))
 
-    def _busy_ps(self, strategy: Strategy, pace: Pace) -> float:
-        """Of the thread block that has the most to send."""
-        connections = strategy.channels * strategy.instances
-        pairs, place = np.unique(np.stack([self._src, self._dst]), axis=1, return_inverse=True)
-        steps = np.bincount(place.ravel())
+    def _connection_ps(self, strategy: Strategy, pace: Pace, share: float) -> float:
+        """Of the connections of two ranks that take longest."""
+        pairs, steps, moved, messages = self._pairs
         if steps.max(initial=0) * _STEPS_OF_TRANSFER > self._profile.max_steps * strategy.channels:
-            return 0.0  # it may be spread over more connections
-        moved = np.bincount(place.ravel(), self._bytes)
-        rate = np.where(self._between(*pairs), pace.between_bandwidth or pace.bandwidth, pace.bandwidth)
-        return float((moved / rate).max(initial=0)) * _PS / connections
+            return 0.0  # they may be spread over more
+        between = self._between(*pairs)
+        rate = np.where(between, pace.between_bandwidth or pace.bandwidth, pace.bandwidth)
+        busy = moved * share * _PS / rate / (strategy.channels * strategy.instances)
+        one_by_one = -(-messages // (strategy.channels * strategy.slots))
+        waiting = one_by_one * np.where(between, pace.between_ps, pace.inside_ps)
+        return float(np.maximum(busy, waiting).max(initial=0))
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Ranks that send to ranks (2 x pairs), and of each pair the transfers, bytes and messages."""
+        pairs, place = np.unique(np.stack([self._src, self._dst]), axis=1, return_inverse=True)
+        transfers = np.bincount(place.ravel(), minlength=pairs.shape[1])
+        moved = np.bincount(place.ravel(), self._bytes, minlength=pairs.shape[1])
+        collective, count = self._schedule.collective, self._schedule.collective.num_ranks
+        placed = [merge(self._schedule, Placement(collective, each)) for each in (True, False)]
+        number = [np.bincount(each.src * count + each.dst, minlength=count * count) for each in placed]
+        return pairs, transfers, moved, np.minimum(*number)[pairs[0] * count + pairs[1]]
 
     def _chain_ps(self, strategy: Strategy, protocol: Protocol, share: float) -> float:
         """Of the messages that wait for each other, level by level."""

@@ -63,14 +63,14 @@ def _check(request: Synthesis) -> None:
     groups = request.groups
     if not groups.group and (groups.relays or groups.priority is not None):
         raise RequestError("--relays and --priority say how --group is served: give groups")
-    for path in (request.output, request.report, request.json):
+    for path in (None if request.runtime else request.output, request.report, request.json):
         if path is not None:
             require_place(path)
     check_collective(request)
     at_once, ranged = len(groups.group) > 1, len(read_sizes(request)) > 1
     if (at_once or ranged or request.collective == BARRIER) and request.objective != Objective.AUTO:
         raise RequestError("--objective is for one collective of one size")
-    if request.output is not None and Path(request.output).is_dir() and not ranged:
+    if request.output is not None and Path(request.output).is_dir() and not ranged and request.runtime is None:
         raise RequestError(f"--output {request.output}: a folder; name a file in it")
     if at_once and ranged:
         raise RequestError("several groups take one size")
