@@ -145,8 +145,10 @@ class Algorithm:
         size = size_bytes or asked.max_bytes
         if size == 0:
             raise _error("the quickest way depends on the size: give size_bytes, or Lowering(max_bytes=)")
+        predict = predictor(chosen, topology, size)
+        tried = rounds(asked.strategies(priced=chosen.is_priced), asked)
         return quickest(
-            chosen, rounds(asked.strategies(priced=chosen.is_priced), asked), lowered, predictor(chosen, topology, size)
+            chosen, tried, lowered, predict, predict.least_ps
         )
 
     def _operations(self) -> tuple[Messages, list[LocalCopy]]:

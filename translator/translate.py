@@ -55,7 +55,7 @@ def lower_best(schedule: Schedule, profile: str | Profile, lowering: Lowering | 
     plain = asked.strategies(few=schedule.num_transfers > _MANY, priced=chosen.is_priced)
     predict = predictor(chosen, schedule.topology, schedule.collective.size_bytes, schedule.ranks.tolist())
     try:
-        return quickest(chosen, rounds(plain, asked, schedule), lowered, predict)
+        return quickest(chosen, rounds(plain, asked, schedule), lowered, predict, predict.least_ps)
     except LimitError as error:
         chunks = fewer_chunks(schedule, chosen)
         hint = f"; synthesize the schedule with --chunks {chunks} or fewer" if chunks else ""

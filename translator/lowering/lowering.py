@@ -29,13 +29,15 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a strategy came to: a program that fits the runtime, its XML with notes and its predicted time, or the
-    `error` why it does not fit; of a program that fits and could not be proved, both."""
+    """What a strategy came to: a program, its XML with notes and its predicted time, or the `error` why it does not fit
+    the runtime; of a program that fits and could not be proved, both. Of one that cannot be the quickest the time is a
+    bound (not `priced`), and whether it fits was not asked: it has no `xml`."""
 
     strategy: Strategy
     program: Program | None = field(default=None, repr=False)
     xml: tuple[str, tuple[Finding, ...]] | None = field(default=None, repr=False)
     time_ps: int = 0
+    priced: bool = True
     error: ScheduleError | DeadlockError | None = None
 
     @property

@@ -1,5 +1,6 @@
-"""Ways to lower: all are simulated, and the quickest that can be proved is taken."""
+"""Ways to lower: the quickest by simulation that can be proved is taken."""
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -7,14 +8,14 @@ import numpy as np
 
 from hocket.base.errors import DeadlockError, ScheduleError
 from hocket.schedule import Program, Schedule
-from hocket.simulator import simulate_program
 from hocket.topology import Topology
 from hocket.translator.lowering.coarser import mergeable
 from hocket.translator.lowering.fitting import with_remedy
 from hocket.translator.lowering.lowering import Candidate, Lowering, Strategy
+from hocket.translator.lowering.prices import Predictor
 from hocket.translator.lowering.proving import Translated, prove
 from hocket.translator.msccl.profile import Profile
-from hocket.translator.msccl.xml_write import LimitError, to_xml_noted
+from hocket.translator.msccl.xml_write import LimitError, check_thread_blocks, to_xml_noted
 
 __all__ = ["fewer_chunks", "predictor", "quickest", "rounds"]
 
@@ -33,15 +34,9 @@ def rounds(plain: list[Strategy], lowering: Lowering, schedule: Schedule | None 
 
 def predictor(
     profile: Profile, topology: Topology, size_bytes: int, placement: Sequence[int] | None = None
-) -> Callable[[Program], int]:
-    """What a program takes at a size, rounded up to its chunks, in ps; `placement`: the topology's rank of each."""
-
-    def predict(program: Program) -> int:
-        loop = program.chunks_per_loop
-        size = -(-max(size_bytes, 1) // loop) * loop
-        return simulate_program(program, topology, size, protocols=profile.protocols, placement=placement).time_ps
-
-    return predict
+) -> Predictor:
+    """What programs take at a size, rounded up to their chunks; `placement`: the topology's rank of each."""
+    return Predictor(profile, topology, size_bytes, tuple(placement) if placement is not None else None)
 
 
 def quickest(
@@ -49,48 +44,73 @@ def quickest(
     tried: Iterable[list[Strategy]],
     lower: Callable[[Strategy], Program],
     predict: Callable[[Program], int],
+    least_ps: Callable[[Program], int] = lambda _: 0,
 ) -> Translated:
-    """The quickest that can be proved of the first round of strategies of which some fits the runtime and can. Raises
-    why not where there is none: what is wrong with a program that fits, else why the plainest does not fit."""
+    """The quickest that can be proved of the first round of strategies of which some fits the runtime and can: by
+    prediction, then of fewer thread blocks (each takes a multiprocessor from the computation), then of fewer steps.
+    Raises why not where there is none: what is wrong with a program that fits, else why the plainest does not fit.
+
+    `predict`: what a program takes; `least_ps`: what it takes at least, by far less work. A program is simulated, written and checked when no other can be quicker by its bound, and proved when it is the
+    quickest: most never are.
+    """
     refused: list[Candidate] = []
     for strategies in tried:
-        candidates = _candidates(strategies, profile, lower, predict)
-        for at, candidate in enumerate(candidates):
-            if candidate.program is not None:
+        found = [_bounded(strategy, profile, lower, least_ps) for strategy in strategies]
+        refused += [candidate for candidate in found if candidate.error]
+        waiting = [(_rank(each), number, each) for number, each in enumerate(found) if each.error is None]
+        heapq.heapify(waiting)
+        while waiting:
+            _, number, candidate = heapq.heappop(waiting)
+            if not candidate.priced:
+                candidate = _priced(candidate, profile, predict)
+                if candidate.error is None:
+                    heapq.heappush(waiting, (_rank(candidate), number, candidate))
+                    continue
+            else:
+                assert candidate.program is not None  # it was priced
                 try:
                     translation = prove(candidate.program, profile, candidate.strategy.slots, candidate.xml)
                 except (ScheduleError, DeadlockError) as error:
-                    refused.append(replace(candidate, error=error))
+                    candidate = replace(candidate, error=error)
                 else:
-                    return replace(translation, candidates=(candidate, *refused, *candidates[at + 1 :]))
-            else:
-                refused.append(candidate)
-        if not any(each.program or isinstance(each.error, LimitError) for each in candidates):
+                    others = [each for *_, each in sorted(waiting)]
+                    return replace(translation, candidates=(candidate, *others, *refused))
+            refused.append(candidate)
+        of_round = refused[-len(strategies) :]
+        if not any(each.program or isinstance(each.error, LimitError) for each in of_round):
             break
     raise _reason(refused)
 
 
-def _candidates(
-    tried: Sequence[Strategy],
+def _rank(candidate: Candidate) -> tuple[int, int, int]:
+    """The least is the best; nothing that is known later makes it less."""
+    return candidate.time_ps, candidate.thread_blocks, candidate.steps
+
+
+def _bounded(
+    strategy: Strategy,
     profile: Profile,
     lower: Callable[[Strategy], Program],
-    predict: Callable[[Program], int],
-) -> list[Candidate]:
-    """What the strategies come to, the best first: the quickest by prediction, then those of fewer thread blocks (each
-    takes a multiprocessor from the computation), then of fewer steps; refused ones last."""
-    found = [_candidate(strategy, profile, lower, predict) for strategy in tried]
-    return sorted(found, key=lambda each: (each.program is None, each.time_ps, each.thread_blocks, each.steps))
-
-
-def _candidate(
-    strategy: Strategy, profile: Profile, lower: Callable[[Strategy], Program], predict: Callable[[Program], int]
+    least_ps: Callable[[Program], int],
 ) -> Candidate:
     try:
         program = lower(strategy)
-        xml = to_xml_noted(program, profile) if profile.reads_xml else None
+        if profile.reads_xml:
+            check_thread_blocks(program, profile)
     except ScheduleError as error:
         return Candidate(strategy, error=error)
-    return Candidate(strategy, program, xml, predict(program))
+    return Candidate(strategy, program, time_ps=least_ps(program), priced=False)
+
+
+def _priced(candidate: Candidate, profile: Profile, predict: Callable[[Program], int]) -> Candidate:
+    """It with its time, if it fits the runtime."""
+    program = candidate.program
+    assert program is not None  # it was lowered
+    try:
+        xml = to_xml_noted(program, profile) if profile.reads_xml else None
+    except ScheduleError as error:
+        return Candidate(candidate.strategy, error=error)
+    return replace(candidate, xml=xml, time_ps=predict(program), priced=True)
 
 
 def _reason(refused: list[Candidate]) -> ScheduleError | DeadlockError:

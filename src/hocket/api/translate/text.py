@@ -98,7 +98,8 @@ def _candidates(candidates: Sequence[Candidate]) -> Iterator[str]:
     several = len({each.strategy.protocol for each in candidates}) > 1
     yield f"tried: {_strategy(best, several)}: {format_time(best.time_ps)} predicted, {_blocks(best)} (taken)"
     for other in others:
-        predicted = f"{format_time(other.time_ps)} predicted, {_blocks(other)}"
+        at_least = "" if other.priced else "at least "
+        predicted = f"{at_least}{format_time(other.time_ps)} predicted, {_blocks(other)}"
         outcome = str(other.error).split("\n")[0] if other.error else predicted
         yield f"       {_strategy(other, several)}: {outcome}"
 
