@@ -1,6 +1,6 @@
 """How an interpreter, or NCCL, cuts a call: passes over a program's steps, and what each moves."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from hocket.base.errors import SimulationError
 from hocket.schedule.collective import Collective
 from hocket.schedule.pace import Pace
-from hocket.schedule.program import Program
+from hocket.schedule.program import Program, StepType
 from hocket.schedule.protocols import NVIDIA, Protocol
 from hocket.topology import Crossing
 
 __all__ = ["Passes"]
 
 _MAX_PIECES = 4096
+_SENDS = np.array([kind.sends for kind in StepType])
 _MAX_COUNT = 71  # chunks of a message, in every runtime
 
 
@@ -64,7 +65,7 @@ class Passes:
             )
         protocol = protocols[program.protocol]
         # where messages are never cut, all chunks of the largest share a slot
-        most = 1 if protocol.cuts_messages else max(_counts(program), default=1)
+        most = 1 if protocol.cuts_messages else _largest_message(program)
         slice_bytes = max(protocol.slice_bytes // most, 1)
         whole, left = divmod(chunk, slice_bytes)
         slices = np.array([slice_bytes] * whole + [left] * (left > 0), np.int64)
@@ -107,8 +108,7 @@ class Passes:
         return self.fifo_depth * self.pace.buffers_of(src, dst)
 
 
-def _counts(program: Program) -> Iterator[int]:
-    """Chunks of each message."""
-    for gpu in program.gpus:
-        for block in gpu.thread_blocks:
-            yield from (step.count for step in block.steps if step.type.sends)
+def _largest_message(program: Program) -> int:
+    """Chunks of it; 1 where there is none."""
+    rows = program.rows
+    return int(rows["count"][_SENDS[rows["type"]]].max(initial=1))

@@ -2,6 +2,7 @@
 #include "hocket/error.hpp"
 #include "hocket/translator/lowering.hpp"
 #include "hocket/translator/markup.hpp"
+#include "hocket/translator/program_text.hpp"
 
 namespace hocket::bind {
 namespace {
@@ -49,11 +50,27 @@ nb::dict read_markup(nb::bytes text) {
   return columns;
 }
 
+nb::str gpu_elements(In<int64_t> chunks, In<int64_t> first_block, In<int32_t> send, In<int32_t> receive,
+                     In<int32_t> channel, In<int64_t> first_step, In<uint8_t> type, In<uint8_t> source_buffer,
+                     In<int32_t> source_offset, In<uint8_t> target_buffer, In<int32_t> target_offset, In<int32_t> count,
+                     In<int32_t> depend_block, In<int32_t> depend_step, In<uint8_t> has_dependents,
+                     const std::vector<std::string>& types, const std::vector<std::string>& buffers) {
+  const translator::ProgramColumns columns{
+      view(chunks),        view(first_block), view(send),          view(receive),       view(channel),
+      view(first_step),    view(type),        view(source_buffer), view(source_offset), view(target_buffer),
+      view(target_offset), view(count),       view(depend_block),  view(depend_step),   view(has_dependents)};
+  const std::string text = unlocked([&] { return translator::gpu_elements(columns, types, buffers); });
+  return nb::str(text.data(), text.size());
+}
+
 }  // namespace
 
 void bind_translator(nb::module_& m) {
   m.def("lower", &lower, "num_ranks"_a, "num_blocks"_a, "block"_a, "rank"_a, "count"_a, "reads"_a, "writes"_a,
         "message"_a, "after"_a, "priority"_a, "max_clock_entries"_a);
+  m.def("gpu_elements", &gpu_elements, "chunks"_a, "first_block"_a, "send"_a, "receive"_a, "channel"_a, "first_step"_a,
+        "type"_a, "source_buffer"_a, "source_offset"_a, "target_buffer"_a, "target_offset"_a, "count"_a,
+        "depend_block"_a, "depend_step"_a, "has_dependents"_a, "types"_a, "buffers"_a);
   m.def("read_markup", &read_markup, "text"_a);
 }
 

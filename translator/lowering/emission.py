@@ -56,7 +56,7 @@ class Emission:
         self._row[listed] = np.cumsum(steps[listed]) - 1
         listed_before = np.searchsorted(table.block[listed], np.arange(len(table.blocks) + 1))
         self._first_row = np.concatenate([[0], np.cumsum(steps[listed])])[listed_before]
-        self._first_block = np.searchsorted([block.rank for block in table.blocks], np.arange(shape.num_ranks + 1))
+        self._first_block = np.searchsorted(table.blocks[:, 0], np.arange(shape.num_ranks + 1))
         self._rows = np.full(self._first_row[-1], _NOP, STEP_ROW)
         awaited = np.isin(np.arange(len(order)), waits)
         awaited[listed[:-1]] |= awaited[listed[1:]] & fusion.sends[listed[1:]]
@@ -108,7 +108,7 @@ class Emission:
         np.maximum.at(scratch, table.rank[stored], (table.dst_offset + table.count)[stored])
         return replace(
             shape,
-            num_channels=1 + max((block.channel for block in table.blocks), default=0),
+            num_channels=1 + int(table.blocks[:, 3].max(initial=0)),
             gpus=tuple(
                 replace(gpu, scratch_chunks=size, thread_blocks=self._thread_blocks(rank))
                 for rank, (gpu, size) in enumerate(zip(shape.gpus, scratch.tolist(), strict=True))
@@ -118,7 +118,7 @@ class Emission:
     def _thread_blocks(self, rank: int) -> tuple[ThreadBlock, ...]:
         blocks = []
         for block in range(*self._first_block[rank : rank + 2]):
-            place = self._table.blocks[block]
+            _, send, receive, channel, _ = self._table.blocks[block].tolist()
             steps = Steps(self._rows[self._first_row[block] : self._first_row[block + 1]])
-            blocks.append(ThreadBlock(place.send, place.receive, place.channel, steps))
+            blocks.append(ThreadBlock(send, receive, channel, steps))
         return tuple(blocks)

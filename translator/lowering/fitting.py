@@ -13,11 +13,12 @@ from hocket.translator.lowering.operations import operations
 from hocket.translator.lowering.placement import LocalCopy
 from hocket.translator.lowering.retarget import retarget
 from hocket.translator.msccl.profile import Profile
-from hocket.translator.msccl.xml_write import LimitError
+from hocket.translator.msccl.rules import TOO_MANY_BLOCKS
+from hocket.translator.msccl.xml_write import LimitError, check_thread_blocks
 
 __all__ = ["fit", "with_remedy"]
 
-_OF_BLOCKS = ("too many thread blocks", "far dependency")  # rules that fewer thread blocks keep
+_OF_BLOCKS = (TOO_MANY_BLOCKS, "far dependency")  # rules that fewer thread blocks keep
 
 
 def fit(
@@ -32,7 +33,7 @@ def fit(
     have more steps than the runtime takes, connections are added, and blocks for local steps.
 
     Whether it fits the runtime is for the caller to check, whose text tells. Raises ScheduleError where no order of the
-    messages keeps them from waiting for each other.
+    messages keeps them from waiting for each other, LimitError where instances have too many thread blocks.
     """
     # each chunk of a message may have to travel as a message of its own, and to wait for the receiver where connections
     # are relied on to hold one only
@@ -52,7 +53,10 @@ def fit(
             messages, local, profile, channels, strategy.slots, paired=strategy.paired, most_local=most_local
         )
         single = Emission(table, shape, room).program()
-        return retarget(replicate(single, strategy.instances) if strategy.instances > 1 else single, profile)
+        if strategy.instances == 1:
+            return retarget(single, profile)
+        check_thread_blocks(single, profile, strategy.instances)
+        return retarget(replicate(single, strategy.instances), profile)
 
     return _short_enough(assembled, profile, strategy.channels)
 

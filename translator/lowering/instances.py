@@ -1,10 +1,18 @@
 """Several instances of a program beside each other, each on a part of every chunk."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 
-from hocket.schedule import Gpu, Program, Step, ThreadBlock
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.schedule import BUFFERS, STEP_ROW, Gpu, Program, Steps, StepType, ThreadBlock
 
 __all__ = ["part_chunks", "replicate"]
+
+_READS = np.array([kind.reads for kind in StepType])
+_WRITES = np.array([kind.writes for kind in StepType])
 
 
 def part_chunks(program: Program) -> int:
@@ -29,6 +37,8 @@ def replicate(program: Program, instances: int) -> Program:
 
 
 class _Replicas:
+    """The parts of one rank; steps of all its thread blocks are changed at once."""
+
     def __init__(self, program: Program, rank: int, part: int, instances: int) -> None:
         self._program = program
         self._gpu = program.gpus[rank]
@@ -37,34 +47,31 @@ class _Replicas:
 
     def gpu(self) -> Gpu:
         gpu, times = self._gpu, self._instances
-        blocks = tuple(self._block(block, i) for i in range(times) for block in gpu.thread_blocks)
+        blocks = tuple(block for instance in range(times) for block in self._blocks(instance))
         return Gpu(gpu.input_chunks * times, gpu.output_chunks * times, gpu.scratch_chunks * times, blocks)
 
-    def _block(self, block: ThreadBlock, instance: int) -> ThreadBlock:
-        return ThreadBlock(
-            block.send,
-            block.receive,
-            block.channel + instance * self._program.num_channels,
-            tuple(self._step(step, instance) for step in block.steps),
-        )
+    @cached_property
+    def _rows(self) -> NDArray[np.void]:
+        return np.concatenate([np.zeros(0, STEP_ROW), *(block.rows for block in self._gpu.thread_blocks)])
 
-    def _step(self, step: Step, instance: int) -> Step:
-        source, target = step.src_offset, step.dst_offset
+    def _blocks(self, instance: int) -> Iterator[ThreadBlock]:
+        rows = self._rows.copy()
         # the end that a step does not use is a peer's place, for information only
-        if step.type.reads:
-            source = self._offset(step.src_buffer, source, instance)
-        if step.type.writes:
-            target = self._offset(step.dst_buffer, target, instance)
-        return replace(
-            step,
-            src_offset=source,
-            dst_offset=target,
-            depend_block=-1 if step.depend_block < 0 else step.depend_block + instance * len(self._gpu.thread_blocks),
-        )
+        for end, uses in (("src", _READS), ("dst", _WRITES)):
+            offset = rows[f"{end}_offset"]
+            moved = uses[rows["type"]] & (offset >= 0)
+            rows[f"{end}_offset"] = np.where(moved, self._offset(rows[f"{end}_buffer"], offset, instance), offset)
+        waits = rows["depend_block"] >= 0
+        rows["depend_block"] += np.where(waits, instance * len(self._gpu.thread_blocks), 0).astype(np.int32)
+        first = 0
+        for block in self._gpu.thread_blocks:
+            end_of_block = first + len(block.steps)
+            channel = block.channel + instance * self._program.num_channels
+            yield ThreadBlock(block.send, block.receive, channel, Steps(rows[first:end_of_block]))
+            first = end_of_block
 
-    def _offset(self, buffer: str, offset: int, instance: int) -> int:
-        if offset < 0:
-            return offset
-        part = self._gpu.scratch_chunks if buffer == "s" else self._part
-        number, inside = divmod(offset, part)
-        return (number * self._instances + instance) * part + inside
+    def _offset(self, buffer: NDArray[np.uint8], offset: NDArray[np.int32], instance: int) -> NDArray[np.int64]:
+        part = np.where(buffer == BUFFERS.index("s"), max(self._gpu.scratch_chunks, 1), self._part)
+        number, inside = np.divmod(offset, part)
+        moved: NDArray[np.int64] = (number * self._instances + instance) * part + inside
+        return moved

@@ -27,8 +27,8 @@ def lower(schedule: Schedule, profile: str | Profile, lowering: Lowering | None 
     Raises ScheduleError naming rank, thread block, number, limit and remedy when the program cannot fit.
     """
     asked, chosen = lowering or Lowering(), find_profile(profile)
-    program = lower_by(schedule, chosen, asked, asked.plainest)
     try:
+        program = lower_by(schedule, chosen, asked, asked.plainest)
         if chosen.reads_xml:
             check_limits(program, chosen)
     except LimitError as error:

@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from itertools import count
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from hocket.translator.lowering.pairing import pair_connections
 from hocket.translator.lowering.placement import LocalCopy
 from hocket.translator.msccl.profile import Profile
 
-__all__ = ["LoweredBlock", "Operations", "operations"]
+__all__ = ["Operations", "operations"]
 
 _TYPES = list(StepType)
 _SEND, _RECEIVE, _RECEIVE_SUM, _COPY, _REDUCE = map(
@@ -24,28 +23,19 @@ _SEND, _RECEIVE, _RECEIVE_SUM, _COPY, _REDUCE = map(
 _SPAN = 1 << 40  # locations from one buffer to the next: more than any buffer has chunks
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class LoweredBlock:
-    """A thread block of a lowered program; the blocks of a rank are numbered in this order. `part`: which of those
-    without peers."""
-
-    rank: int
-    send: int
-    receive: int
-    channel: int
-    part: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class Operations:
     """Local steps, sends and receives (P), in the order of time: what the engine puts into one global order.
+
+    `blocks`: a row for each thread block (int64): its rank, whom it sends to and receives from (-1: nobody), its
+    channel, and which of a rank's without peers it is. Those of a rank are numbered in the order of the rows.
 
     int64 columns: `block` (position in `blocks`), `rank`, `type` (position in StepType), the operands `count`,
     `src_buffer`, `src_offset`, `dst_buffer`, `dst_offset` of the step, `message` (a receive: its send; else -1),
     `after` (a send: the receive that makes room for it on its connection; else -1), and `priority`.
     """
 
-    blocks: list[LoweredBlock]
+    blocks: NDArray[np.int64]
     block: NDArray[np.int64]
     rank: NDArray[np.int64]
     type: NDArray[np.int64]
@@ -89,20 +79,19 @@ def operations(
     `paired`: all do, as far as they go round. Local steps have thread blocks of their own, of at most `most_local`.
     """
     connection, pairs = _connections(messages, channels)
-    channel_of = _channels(pairs, profile.max_blocks_per_channel)
-    ends = [(int(src), int(dst), channel) for (src, dst), channel in zip(pairs.tolist(), channel_of, strict=True)]
-    sending = [LoweredBlock(src, dst, -1, channel) for src, dst, channel in ends]
-    receiving = [LoweredBlock(dst, -1, src, channel) for src, dst, channel in ends]
+    channel = _channels(pairs, profile.max_blocks_per_channel)
+    nobody = np.full(len(pairs), -1)
+    sending = np.stack([pairs[:, 0], pairs[:, 1], nobody, channel, 0 * channel], axis=1)
+    receiving = np.stack([pairs[:, 1], nobody, pairs[:, 0], channel, 0 * channel], axis=1)
     if slots > 1 or paired:
-        partners = pair_connections(messages, connection, np.array(channel_of, np.int64), every=paired)
-        for leaving, entering in partners.items():
-            shared = replace(sending[leaving], receive=receiving[entering].receive)
-            sending[leaving] = receiving[entering] = shared
+        partners = pair_connections(messages, connection, channel, every=paired)
+        leaving, entering = (np.array(list(ends), np.int64) for ends in (partners, partners.values()))
+        sending[leaving, 2] = receiving[entering, 2]
+        receiving[entering] = sending[leaving]
     staying = _local_blocks(local, most_local)
-    blocks = sorted({*sending, *receiving, *staying})
-    number = {block: position for position, block in enumerate(blocks)}
-    sending_number, receiving_number, staying_number = (
-        np.array([number[block] for block in each], np.int64) for each in (sending, receiving, staying)
+    blocks, number = np.unique(np.concatenate([sending, receiving, staying]), axis=0, return_inverse=True)
+    sending_number, receiving_number, staying_number = np.split(
+        number.reshape(-1), [len(sending), len(sending) + len(receiving)]
     )
 
     names = [field.name for field in fields(LocalCopy)]
@@ -161,16 +150,17 @@ class _Time:
         return np.concatenate([sends, receives, local])[self._order]
 
 
-def _local_blocks(local: Sequence[LocalCopy], most: int) -> list[LoweredBlock]:
-    """The thread block of each local step: the first of a rank in one, the next in another, at most `most` in each."""
+def _local_blocks(local: Sequence[LocalCopy], most: int) -> NDArray[np.int64]:
+    """The thread block (row) of each local step: the first of a rank in one, the next in another, at most `most` in
+    each."""
     number = Counter(step.rank for step in local)
     before: Counter[int] = Counter()
     blocks = []
     for step in local:
         share = -(-number[step.rank] // most)
-        blocks.append(LoweredBlock(step.rank, -1, -1, 0, before[step.rank] * share // number[step.rank]))
+        blocks.append((step.rank, -1, -1, 0, before[step.rank] * share // number[step.rank]))
         before[step.rank] += 1
-    return blocks
+    return np.array(blocks, np.int64).reshape(-1, 5)
 
 
 def _connections(messages: Messages, channels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -197,21 +187,19 @@ def _previous(connection: NDArray[np.int64], slots: int) -> NDArray[np.int64]:
     return previous
 
 
-def _channels(pairs: NDArray[np.int64], most: int) -> list[int]:
+def _channels(pairs: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """A channel for each connection: the first that its pair does not use yet and that `most` others of its sender or
     of its receiver do not fill."""
     sending: Counter[tuple[int, int]] = Counter()
     receiving: Counter[tuple[int, int]] = Counter()
-    used: set[tuple[int, int, int]] = set()
+    unused: dict[tuple[int, int], int] = {}
     channels = []
     for src, dst in pairs.tolist():
-        channel = next(
-            channel
-            for channel in count()
-            if sending[src, channel] < most and receiving[dst, channel] < most and (src, dst, channel) not in used
-        )
+        channel = unused.get((src, dst), 0)  # a pair takes them one after the other
+        while sending[src, channel] >= most or receiving[dst, channel] >= most:
+            channel += 1
         sending[src, channel] += 1
         receiving[dst, channel] += 1
-        used.add((src, dst, channel))
+        unused[src, dst] = channel + 1
         channels.append(channel)
-    return channels
+    return np.array(channels, np.int64)

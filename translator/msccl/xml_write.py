@@ -1,16 +1,17 @@
 """Program to MSCCL XML: ASCII, LF, double quotes, one element a line, as every runtime's tokenizer wants it."""
 
-from collections.abc import Iterator
+import numpy as np
 
+from hocket._core import translator as engine
 from hocket.base.errors import ScheduleError
-from hocket.schedule import Gpu, Program, Step
+from hocket.schedule import BUFFERS, STEP_ROW, Program, StepType
 from hocket.translator.msccl.document import read_document
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import find_profile
-from hocket.translator.msccl.rules import check
+from hocket.translator.msccl.rules import FEWER_BLOCKS, TOO_MANY_BLOCKS, check
 
-__all__ = ["LimitError", "check_limits", "to_xml", "to_xml_noted"]
+__all__ = ["LimitError", "check_limits", "check_thread_blocks", "to_xml", "to_xml_noted"]
 
 _HARMLESS = (Severity.SUSPECT, Severity.NOTE)
 
@@ -46,7 +47,7 @@ def to_xml_noted(program: Program, profile: str | Profile) -> tuple[str, tuple[F
             f"{name!r} cannot be a name for {chosen.name}: it must be at most {chosen.max_name} printable ASCII "
             "characters without quotes, <, > and &; give another with --name"
         )
-    text = "\n".join(_lines(program, chosen)) + "\n"
+    text = _text(program, chosen)
     findings = tuple(finding for finding, _ in check(read_document(text, name), chosen))
     for finding in findings:
         if finding.severity not in _HARMLESS:
@@ -61,35 +62,49 @@ def check_limits(program: Program, profile: str | Profile) -> None:
     to_xml(program, profile)
 
 
-def _lines(program: Program, profile: Profile) -> Iterator[str]:
-    yield (
+def check_thread_blocks(program: Program, profile: Profile, instances: int = 1) -> None:
+    """Raises LimitError where so many of the program beside each other have more thread blocks than the runtime takes:
+    what `to_xml` would say, without the text."""
+    number, rank = max((len(gpu.thread_blocks), -rank) for rank, gpu in enumerate(program.gpus))
+    if number * instances > profile.max_thread_blocks:
+        raise LimitError(
+            f"{program.name or 'program'} does not fit {profile.name}: <gpu> rank {-rank}: {number * instances} thread "
+            f"blocks, limit {profile.max_thread_blocks}; {FEWER_BLOCKS}",
+            TOO_MANY_BLOCKS,
+        )
+
+
+def _text(program: Program, profile: Profile) -> str:
+    head = (
         f'<algo name="{program.name}" proto="{program.protocol}" nchannels="{program.num_channels}" '
         f'nchunksperloop="{program.chunks_per_loop}" ngpus="{program.num_ranks}" '
         f'coll="{profile.collective_names[program.kind]}" inplace="{program.in_place:d}" '
         f'outofplace="{program.out_of_place:d}" minBytes="{program.min_bytes}" '
         f'maxBytes="{profile.max_attribute(program.max_bytes)}" runtime="{profile.name}">'
     )
-    for rank, gpu in enumerate(program.gpus):
-        yield from _gpu_lines(rank, gpu)
-    yield "</algo>"
+    return f"{head}\n{_gpu_elements(program)}</algo>\n"
 
 
-def _gpu_lines(rank: int, gpu: Gpu) -> Iterator[str]:
-    yield (
-        f'  <gpu id="{rank}" i_chunks="{gpu.input_chunks}" o_chunks="{gpu.output_chunks}" '
-        f's_chunks="{gpu.scratch_chunks}">'
-    )
-    for number, block in enumerate(gpu.thread_blocks):
-        yield f'    <tb id="{number}" send="{block.send}" recv="{block.receive}" chan="{block.channel}">'
-        for position, step in enumerate(block.steps):
-            yield _step_line(position, step)
-        yield "    </tb>"
-    yield "  </gpu>"
-
-
-def _step_line(position: int, step: Step) -> str:
-    return (
-        f'      <step s="{position}" type="{step.type}" srcbuf="{step.src_buffer}" srcoff="{step.src_offset}" '
-        f'dstbuf="{step.dst_buffer}" dstoff="{step.dst_offset}" cnt="{step.count}" depid="{step.depend_block}" '
-        f'deps="{step.depend_step}" hasdep="{step.has_dependents:d}"/>'
+def _gpu_elements(program: Program) -> str:
+    gpus, rows = program.gpus, program.rows
+    blocks = [block for gpu in gpus for block in gpu.thread_blocks]
+    columns = {name: np.ascontiguousarray(rows[name]) for name in STEP_ROW.names or ()}
+    return engine.gpu_elements(
+        chunks=np.array([(gpu.input_chunks, gpu.output_chunks, gpu.scratch_chunks) for gpu in gpus], np.int64).ravel(),
+        first_block=np.cumsum([0, *(len(gpu.thread_blocks) for gpu in gpus)], dtype=np.int64),
+        send=np.array([block.send for block in blocks], np.int32),
+        receive=np.array([block.receive for block in blocks], np.int32),
+        channel=np.array([block.channel for block in blocks], np.int32),
+        first_step=np.cumsum([0, *(len(block.steps) for block in blocks)], dtype=np.int64),
+        type=columns["type"],
+        source_buffer=columns["src_buffer"],
+        source_offset=columns["src_offset"],
+        target_buffer=columns["dst_buffer"],
+        target_offset=columns["dst_offset"],
+        count=columns["count"],
+        depend_block=columns["depend_block"],
+        depend_step=columns["depend_step"],
+        has_dependents=columns["has_dependents"].astype(np.uint8),
+        types=list(map(str, StepType)),
+        buffers=list(BUFFERS),
     )

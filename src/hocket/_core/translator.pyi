@@ -17,6 +17,26 @@ def lower(
     max_clock_entries: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
 
+def gpu_elements(
+    chunks: NDArray[np.int64],
+    first_block: NDArray[np.int64],
+    send: NDArray[np.int32],
+    receive: NDArray[np.int32],
+    channel: NDArray[np.int32],
+    first_step: NDArray[np.int64],
+    type: NDArray[np.uint8],
+    source_buffer: NDArray[np.uint8],
+    source_offset: NDArray[np.int32],
+    target_buffer: NDArray[np.uint8],
+    target_offset: NDArray[np.int32],
+    count: NDArray[np.int32],
+    depend_block: NDArray[np.int32],
+    depend_step: NDArray[np.int32],
+    has_dependents: NDArray[np.uint8],
+    types: list[str],
+    buffers: list[str],
+) -> str: ...
+
 class Markup(TypedDict):
     level: NDArray[np.uint8]
     parent: NDArray[np.int64]

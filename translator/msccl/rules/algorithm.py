@@ -9,11 +9,14 @@ from hocket.translator.msccl.findings import Severity
 from hocket.translator.msccl.profile import MAX_COUNT, Profile
 from hocket.translator.msccl.rules.rule import Rule, algorithm_rule, gpu_rule
 
-__all__ = ["ALGORITHM_RULES", "GPU_RULES", "window"]
+__all__ = ["ALGORITHM_RULES", "FEWER_BLOCKS", "GPU_RULES", "TOO_MANY_BLOCKS", "window"]
 
 #: Chunks that a step can reach: offsets are 16 bits in every runtime.
 MAX_CHUNKS = (1 << 15) - 1 + MAX_COUNT
 WARP = 32
+#: A rule, and its remedy.
+TOO_MANY_BLOCKS = "too many thread blocks"
+FEWER_BLOCKS = "use fewer channels or a schedule with fewer peers"
 
 
 def window(columns: DocumentColumns, profile: Profile) -> tuple[int, int | None]:
@@ -187,11 +190,11 @@ def _inconsistent_chunks(columns: DocumentColumns, profile: Profile) -> NDArray[
 
 GPU_RULES: list[Rule] = [
     gpu_rule(
-        "too many thread blocks",
+        TOO_MANY_BLOCKS,
         Severity.REJECT,
         lambda columns, profile: columns.num_blocks > profile.max_thread_blocks,
         lambda columns, profile, row: f"{columns.num_blocks[row]} thread blocks, limit {profile.max_thread_blocks}",
-        "use fewer channels or a schedule with fewer peers",
+        FEWER_BLOCKS,
     ),
     gpu_rule(
         "repeated rank",
