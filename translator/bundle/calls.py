@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hocket.base.errors import DeadlockError, ScheduleError, placed
 from hocket.schedule import Program, Schedule, retime
+from hocket.schedule.kernel_links import with_kernels
 from hocket.simulator import simulate_program
 from hocket.translator.bundle.contest import NEVER_PS, Close, Contest
 from hocket.translator.bundle.manifest import PROGRAMS, BundleFile, Predicted
@@ -16,6 +17,8 @@ from hocket.translator.bundle.windows import SizeWindow, multiples, reachable, w
 from hocket.translator.lowering.lowering import Lowering
 
 __all__ = ["CallPrograms"]
+
+_HOPELESS = 2  # times the quickest: no window is made longer for that, so that how much more does not matter
 
 
 class CallPrograms:
@@ -53,9 +56,9 @@ class CallPrograms:
         if like is not None:
             near = like.close
             members = [(source, one) for source, one in members if (source.path, one.variant) in near] or members
-        contest = Contest(members, self._taken_ps)
-        self._members = contest.winners(self.sizes)
-        self.close: Close = contest.close
+        self._contest = Contest(members, self._taken_ps)
+        self._members = self._contest.winners(self.sizes)
+        self.close: Close = self._contest.close
         self._time_ps = cache(self._member_time_ps)
         self.wanted = self._sources_of(self._windows(None))
         found = self._windows(most)
@@ -126,7 +129,11 @@ class CallPrograms:
         if number == len(self._members):
             assert self._stock_ps is not None
             return self._stock_ps(size)
-        return self._taken_ps(self._members[number][1], size)
+        lowered, best_ps = self._members[number][1], self._contest.best_ps(size)
+        least_ps = lowered.at_least_ps(size)
+        if best_ps is not None and least_ps > _HOPELESS * best_ps:
+            return least_ps
+        return self._taken_ps(lowered, size)
 
     def _taken_ps(self, lowered: Lowered, size: int) -> int:
         if size < lowered.smallest_bytes or (lowered.largest_bytes is not None and size > lowered.largest_bytes):
@@ -137,7 +144,7 @@ class CallPrograms:
 
     def _program_time_ps(self, program: Program | Schedule, size: int) -> int:
         if isinstance(program, Schedule):
-            return _resized_time_ps(program, size)
+            return self._on_switches_ps(program, size)
         return simulate_program(
             program,
             self._sources.topology,
@@ -145,6 +152,15 @@ class CallPrograms:
             protocols=self._target.protocols,
             placement=self._sources.ranks,
         ).time_ps
+
+    def _on_switches_ps(self, schedule: Schedule, size: int) -> int:
+        """Of a schedule in which switches compute: the ranks meet before, which is the step of what they send to the
+        switches, and after."""
+        protocol = self._target.protocols["Simple"]
+        if protocol.pace is None:
+            return _resized_time_ps(schedule, size)
+        seen = replace(schedule, topology=with_kernels(self._sources.topology, protocol))
+        return protocol.pace.start_ps + _resized_time_ps(seen, size) + protocol.pace.inside_ps
 
     def _schedule_time_ps(self, source: Source, size: int) -> int | None:
         schedule = source.content

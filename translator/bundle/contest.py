@@ -15,6 +15,7 @@ NEVER_PS = 1 << 62
 Close = set[tuple[Path, Hashable]]
 _Member = tuple[Source, Lowered]
 _NO_GAIN = 128  # what cannot gain a 128th of the time is not lowered
+_ALIKE = 64
 _NEAR = 8  # an eighth more than the quickest is near it
 
 
@@ -55,21 +56,32 @@ class Contest:
         near = {at for (at, size), time_ps in self._known.items() if time_ps <= best[size] + best[size] // _NEAR}
         return {(self._members[at][0].path, self._members[at][1].variant) for at in near}
 
+    def best_ps(self, size: int) -> int | None:
+        """The least of those that were asked for at a size; None where none was."""
+        return min((time_ps for (_, at_size), time_ps in self._known.items() if at_size == size), default=None)
+
     def _quickest(self, size: int) -> int | None:
+        """That of the fewest thread blocks among those that are as quick as any, but for a 64th."""
         left = [at for at in range(len(self._members)) if at not in self._refused]
-        best: tuple[int, int, int] | None = None
-        for least_ps, at in sorted((self._members[at][1].at_least_ps(size), at) for at in left):
-            if best is not None and least_ps > best[0] - best[0] // _NO_GAIN:
-                break
+        bounds = [(self._members[at][1].at_least_ps(size), at) for at in left]
+        alike = max(1, min((least_ps for least_ps, _ in bounds), default=1) // _ALIKE)
+        found: list[tuple[int, int, int]] = []  # time, thread blocks, member
+        for least_ps, at in sorted(bounds, key=lambda bound: (bound[0] // alike, bound[1])):
+            best_ps = min(found)[0] if found else NEVER_PS
+            if least_ps > best_ps - best_ps // _NO_GAIN:
+                continue
             try:
                 time_ps = self._taken_ps(at, size)
-                found = time_ps, self._members[at][1].thread_blocks, at
+                blocks = self._members[at][1].thread_blocks
             except ScheduleError as error:  # it does not fit the runtime
                 self._refused[at] = error
                 continue
-            if time_ps < NEVER_PS and (best is None or found < best):
-                best = found
-        return None if best is None else best[2]
+            if time_ps < NEVER_PS:
+                found.append((time_ps, blocks, at))
+        if not found:
+            return None
+        most_ps = min(found)[0] * (_ALIKE + 1) // _ALIKE
+        return min((blocks, time_ps, at) for time_ps, blocks, at in found if time_ps <= most_ps)[2]
 
     def _taken_ps(self, at: int, size: int) -> int:
         if (at, size) not in self._known:

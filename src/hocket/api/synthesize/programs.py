@@ -105,14 +105,20 @@ def _stock_ps(stock: StockLibrary, size: int) -> int:
 
 
 def _bound(problem: Problem, profile: Profile, size: int) -> int:
-    """What no program of any number of chunks beats (ps): the least launch and steps, and the links."""
+    """What no program of any number of chunks beats (ps): after the least launch what links take, or steps alone where
+    those are longer: while the first message is under way the links carry others already."""
     collective = replace(problem.collective, size_bytes=size, chunks_per_rank=_CHUNKS)
-    plain = replace(problem.topology, in_network=())
+    tiny = replace(problem.collective, size_bytes=problem.collective.num_ranks, chunks_per_rank=1)
+    topology = problem.topology
+    if profile.name != PLAN_RUNTIME:  # whose plans alone have switches compute
+        topology = replace(topology, in_network=())
 
     def at_least(protocol: Protocol) -> int:
-        seen = with_kernels(plain, protocol)
         launch = 0 if protocol.pace is None else protocol.pace.start_ps
-        return launch + lower_bound(collective, seen, group=problem.group).time_ps
+        on_links = with_kernels(topology, replace(protocol, pace=None))
+        in_steps = with_kernels(topology, protocol)
+        of_both = ((collective, on_links), (tiny, in_steps))
+        return launch + max(lower_bound(one, seen, group=problem.group).time_ps for one, seen in of_both)
 
     chosen = [profile.protocols[name] for name in profile.priced] or [profile.protocols["Simple"]]
     return min(map(at_least, chosen))
