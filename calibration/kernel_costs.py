@@ -99,7 +99,11 @@ def _guesses(
             least = min(run.time_ps for run in own)
             rate = max(run.size_bytes * 10**12 // run.time_ps for run in own)
             step = max(round(least * (1 - share) / _longest(own)), 1)
-            guess[name] = Pace(max(round(least * share), 1), step, step, max(2 * rate, _MEGA), buffers=1)
+            own_pace = protocols[name].pace
+            covered = 0 if own_pace is None else own_pace.covered  # how kernels are made is not fitted
+            guess[name] = Pace(
+                max(round(least * share), 1), step, step, max(2 * rate, _MEGA), buffers=1, covered=covered
+            )
         guesses.append(guess)
     return guesses
 

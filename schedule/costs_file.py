@@ -39,6 +39,7 @@ class _Kernels(msgspec.Struct, forbid_unknown_fields=True):
     between: str = ""
     between_block: str = ""
     buffers: int = 1
+    covered: int = 0
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -69,6 +70,7 @@ def _pace(kernels: _Kernels) -> Pace:
         bandwidth=_bandwidth("block", kernels.block),
         buffers=kernels.buffers,
         between_bandwidth=_bandwidth("between_block", kernels.between_block) if kernels.between_block else 0,
+        covered=kernels.covered,
     )
 
 
@@ -98,4 +100,5 @@ def _plain(pace: Pace) -> dict[str, str | int]:
         "block": exact_bandwidth(pace.bandwidth),
         **({"between_block": exact_bandwidth(pace.between_bandwidth)} if pace.between_bandwidth else {}),
         "buffers": pace.buffers,
+        **({"covered": pace.covered} if pace.covered else {}),
     }

@@ -1,36 +1,63 @@
 """The links of a topology as messages of a runtime's kernels see them."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hocket.schedule.pace import Pace
 from hocket.schedule.protocols import Protocol
-from hocket.topology import Topology, rank_routes
+from hocket.topology import Topology, rank_routes, routes
+from hocket.topology.routing import Routes
 
-__all__ = ["with_kernels"]
+__all__ = ["with_kernels", "with_steps"]
+
+
+def with_steps(topology: Topology, pace: Pace, pairs: NDArray[np.int32] | None = None) -> Topology:
+    """The same links (a link's id keeps its meaning), on which a route between two ranks takes a step's latency where
+    its own is less: what kernels need beside the wire delays each message by as much, and holds no link. `pairs`: the
+    ranks (..., 2) that send to each other; None: all.
+
+    It is put on the first link of a route. Where routes inside a machine and out of it share that, those inside count.
+    """
+    found = _routes(topology, pairs)
+    if len(found.offset) == 1:
+        return topology
+    first, inside = found.links[found.offset[:-1]], _inside(topology, found)
+    own, latency = np.add.reduceat(topology.latency_ps[found.links], found.offset[:-1]), topology.latency_ps
+    for chosen, step_ps in ((~inside, pace.between_ps), (inside, pace.inside_ps)):  # those inside last
+        more = np.full(topology.num_links, -1, np.int64)
+        np.maximum.at(more, first[chosen], np.maximum(step_ps - own[chosen], 0))
+        latency = np.where(more >= 0, topology.latency_ps + more, latency)
+    return replace(topology, latency_ps=latency)
 
 
 def with_kernels(topology: Topology, protocol: Protocol) -> Topology:
-    """The same links (a link's id keeps its meaning), on which a route between two ranks takes a step's latency where
-    its own is less, and which carry what the protocol leaves of their bandwidth to data. So a search on them counts
-    steps as the kernels do; launches and the bandwidth of thread blocks are left out.
+    """As `with_steps`, for all ranks; and links carry what the protocol leaves of their bandwidth to data, those inside
+    machines of what kernels reach of it. So a search on them counts steps and bytes as the kernels do; launches and the
+    bandwidth of thread blocks are left out."""
+    pace = protocol.pace
+    bandwidth = _share(topology.bandwidth, protocol.wire)
+    if pace is None:
+        return replace(topology, bandwidth=bandwidth)
+    found = _routes(topology, None)
+    out = np.repeat(~_inside(topology, found), np.diff(found.offset))
+    only_inside = np.bincount(found.links[out], minlength=topology.num_links) == 0
+    reached = np.where(only_inside, _share(bandwidth, pace.inside_wire), bandwidth)
+    return replace(with_steps(topology, pace), bandwidth=reached)
 
-    A step's latency is put on the first link of a route. Where routes inside a machine and out of it share that, those
-    inside count.
-    """
-    bandwidth = topology.bandwidth * protocol.wire.denominator // protocol.wire.numerator
-    pace, latency = protocol.pace, topology.latency_ps.copy()
-    if pace is not None:
-        routes = rank_routes(topology.graph)
-        first, last = routes.links[routes.offset[:-1]], routes.links[routes.offset[1:] - 1]
-        own = np.add.reduceat(topology.latency_ps[routes.links], routes.offset[:-1])
-        machine = topology.machine
-        inside = machine[topology.src[first]] == machine[topology.dst[last]]
-        for chosen, step_ps in (
-            (~inside, pace.between_ps),
-            (inside, pace.inside_ps),
-        ):  # the second overwrites the first
-            more = np.full(topology.num_links, -1, np.int64)
-            np.maximum.at(more, first[chosen], np.maximum(step_ps - own[chosen], 0))
-            latency = np.where(more >= 0, topology.latency_ps + more, latency)
-    return replace(topology, latency_ps=latency, bandwidth=np.maximum(bandwidth, 1))
+
+def _share(bandwidth: NDArray[np.int64], wire: Fraction) -> NDArray[np.int64]:
+    return np.maximum(bandwidth * wire.denominator // wire.numerator, 1)
+
+
+def _routes(topology: Topology, pairs: NDArray[np.int32] | None) -> Routes:
+    return rank_routes(topology.graph) if pairs is None else routes(topology.graph, pairs)
+
+
+def _inside(topology: Topology, found: Routes) -> NDArray[np.bool_]:
+    """Whether both ends of each route are on one machine."""
+    ends = topology.src[found.links[found.offset[:-1]]], topology.dst[found.links[found.offset[1:] - 1]]
+    same: NDArray[np.bool_] = topology.machine[ends[0]] == topology.machine[ends[1]]
+    return same

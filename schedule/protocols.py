@@ -44,12 +44,15 @@ AMD = {
 # another): 1 KiB takes 4.07 us by packets and 6.51 us by a put, a signal and a wait; 32 thread blocks move 131 GB/s by
 # packets, 4.1 GB/s each.
 _PACKETS, _BLOCK = 4_100_000_000, 38_700_000_000
+_GO = 4096  # of packets, by 512 threads, each 8 bytes
 
 _PLAIN = Pace(8_400_000, 3_400_000, 14_000_000, _BLOCK, buffers=1)
 #: Hocket's own interpreter (`hocket.runtime.device`): slots of 512 KiB, or of packets for 16 KiB. LL128 is plain there.
 DEVICE = {
     "Simple": Protocol(2, 512 << 10, Fraction(1), False, _PLAIN),
-    "LL": Protocol(8, 16 << 10, Fraction(2), False, Pace(6_600_000, 600_000, 2_700_000, _PACKETS, buffers=1)),
+    "LL": Protocol(
+        8, 16 << 10, Fraction(2), False, Pace(6_600_000, 600_000, 2_700_000, _PACKETS, buffers=1, covered=_GO)
+    ),
     "LL128": Protocol(8, 512 << 10, Fraction(1), False, _PLAIN),
 }
 
@@ -58,7 +61,7 @@ _LAUNCH = 4_070_000 - 600_000  # of the 1 KiB by packets, less the step that NCC
 #: MSCCL++'s executor: puts go straight into place, and wait for no room there.
 MSCCLPP = {
     "Simple": Protocol(_ROOM, 2 << 20, Fraction(1), pace=Pace(_LAUNCH, 6_510_000 - _LAUNCH, 14_000_000, _BLOCK)),
-    "LL": Protocol(_ROOM, 32 << 10, Fraction(2), pace=Pace(_LAUNCH, 600_000, 2_700_000, _PACKETS)),
+    "LL": Protocol(_ROOM, 32 << 10, Fraction(2), pace=Pace(_LAUNCH, 600_000, 2_700_000, _PACKETS, covered=_GO)),
 }
 
 #: Messages that a connection holds in the runtimes, by protocol.

@@ -33,6 +33,7 @@ with late_imports(__name__):
     from hocket.nccl.programs.spec import NcclAlgorithm, model_of
     from hocket.schedule import Kernel, Passes, Program, Schedule, verify
     from hocket.schedule.algorithms.place import Place
+    from hocket.schedule.kernel_links import with_steps
     from hocket.simulator.fold import Fold, folds_of
     from hocket.simulator.kernels import KernelPasses
     from hocket.simulator.memory import RemoteMemory
@@ -154,12 +155,15 @@ def simulate_program(
     passes: Passes | None = None,
     disturbance: Disturbance = UNDISTURBED,
     placement: Sequence[int] | None = None,
-    fidelity: Fidelity = STANDARD,
+    fidelity: Fidelity | None = None,
 ) -> Prediction:
     """The time of one call of `size_bytes` (as nccl-tests counts it) by an interpreter's program, rank r on rank
     `placement[r]` (None: r) of the topology: its order, channels, protocol, slots and slices
     (`hocket.simulator.programs`). `passes` says how the call is cut; None: as an interpreter does by
     `protocols`, those of a runtime, with what its kernels take, where they say that. `disturbance` names its ranks.
+
+    `fidelity` None: thread blocks of kernels whose times are known share links fairly (model flow), as NCCL's channels
+    do; else as standard.
 
     The bound is that of the collective in pieces as small as the program's smallest message. Raises SimulationError
     for a size that no runtime would take it for, DeadlockError when it never ends, ScheduleError for a program that
@@ -169,11 +173,29 @@ def simulate_program(
     if passes is None:
         machine = topology.machine.tolist()  # of ranks that it lacks there is none, which `simulate` says
         passes = Passes.of(program, size_bytes, protocols, [machine[place] for place in group if place < len(machine)])
+        network, standard = topology, STANDARD
+        if passes.pace is not None:
+            network = with_steps(topology, passes.pace, _sending(program, group))
+            standard = replace(STANDARD, model=Model.FLOW)
+    else:
+        network, standard = topology, STANDARD
     workload, own = disturbed(program_workload(program, passes), disturbance)
     if placement is not None:
         workload = replace(workload, placement=tuple(group))
     collective = None if program.kind is Kind.CUSTOM else passes.collective(program)
-    return _one_call(workload, own, topology, fidelity, collective, group, program.name)
+    found = _one_call(workload, own, network, fidelity or standard, collective, group, program.name)
+    return replace(found, topology=topology)
+
+
+def _sending(program: Program, group: Sequence[int]) -> NDArray[np.int32]:
+    """The topology's ranks that send to each other."""
+    pairs = {
+        (group[rank], group[block.send])
+        for rank, gpu in enumerate(program.gpus)
+        for block in gpu.thread_blocks
+        if block.send >= 0
+    }
+    return np.array(sorted(pairs), np.int32).reshape(-1, 2)
 
 
 def simulate_kernel(

@@ -93,6 +93,8 @@ class _Call:
         one, passes, live, rows = self._one, self._passes, self._live, self.rows
         nodes = np.arange(len(one.kind))
         wire = -(-self._bytes * passes.wire.numerator // passes.wire.denominator)
+        if passes.pace is not None:
+            wire = passes.pace.wire_bytes(wire, self._source, self._destination)
         start = 0 if passes.pace is None else passes.pace.start_ps
         step = one.piece_step[one.node_piece]
         messages = int(live.sum())
@@ -145,7 +147,7 @@ class _Call:
         operand[:, carries] = np.where(self._live, number, 0)[:, one.message[carries]]
         if pace is not None:
             operand[:, one.latency - 1] = pace.busy_ps(self._bytes, self._source, self._destination)
-            operand[:, one.latency] = pace.latency_ps(self._source, self._destination)
+            operand[:, one.latency] = pace.latency_ps(self._bytes, self._source, self._destination)
         return operand
 
     def _dependencies(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hocket.base.errors import FormatError, ScheduleError, TopologyError
-from hocket.nccl.programs.interpreters import protocols_on
+from hocket.nccl.programs.interpreters import protocols_on, reaching
 from hocket.schedule import MSCCLPP, Costs, Protocol
 from hocket.topology import Topology
 from hocket.topology.machines.hosts import hosts_of
@@ -24,7 +24,9 @@ def priced_protocols(
     name = runtime.name if isinstance(runtime, Profile) else runtime
     own = MSCCLPP if name == PLAN_RUNTIME else find_profile(runtime).protocols
     if costs is None:
-        return own if topology is None or name not in PROFILES else protocols_on(own, topology)
+        if topology is None:
+            return own
+        return protocols_on(own, topology) if name in PROFILES else reaching(own, topology)
     if costs.runtime != name:
         raise ScheduleError(f"the costs are those of {costs.runtime}, not of {name}: give those of {name}, or none")
     return costs.of(own)

@@ -3,6 +3,9 @@ the stock constants hold for them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
 
 from hocket.base.errors import FormatError, TopologyError
 from hocket.nccl.model import NcclModel
@@ -12,15 +15,18 @@ from hocket.nccl.rccl import RcclModel
 from hocket.nccl.rccl.tables import BASE_LATENCY_US
 from hocket.nccl.rccl.terms import RING
 from hocket.schedule import AMD, NVIDIA, Pace, Protocol
-from hocket.topology import Topology
+from hocket.topology import Topology, rank_routes
+from hocket.topology.formats.nccl.bandwidth import link_bandwidth
 from hocket.topology.machines.hosts import hosts_of
 
-__all__ = ["nccl_protocols", "protocols_on", "rccl_protocols"]
+__all__ = ["nccl_protocols", "protocols_on", "rccl_protocols", "reaching"]
 
 _PS = 10**6  # of a us
 _MB_OF_GB = 1000
 _MB = 10**6
 _XGMI, _NETWORK = 0, 2
+_COVERED = {"Simple": 0, "LL": 4096, "LL128": 38_400}
+"""Bytes that the 512 (LL128: 640) threads of a block pass on in one go."""
 
 
 def protocols_on(protocols: Mapping[str, Protocol], topology: Topology) -> Mapping[str, Protocol]:
@@ -29,10 +35,37 @@ def protocols_on(protocols: Mapping[str, Protocol], topology: Topology) -> Mappi
     try:
         if protocols == AMD:
             hosts = hosts_of(topology.name).times(topology.num_ranks)
-            return rccl_protocols(RcclModel(hosts.machine, hosts.nodes))
-        return nccl_protocols(model_of(topology.name, topology.num_ranks))
+            found = rccl_protocols(RcclModel(hosts.machine, hosts.nodes))
+        else:
+            found = nccl_protocols(model_of(topology.name, topology.num_ranks))
     except (FormatError, TopologyError):
         return protocols
+    return reaching(found, topology)
+
+
+def reaching(protocols: Mapping[str, Protocol], topology: Topology) -> dict[str, Protocol]:
+    """The protocols whose kernels reach what NCCL (RCCL) counts of the links of the topology's GPUs, such as 20.6 GB/s
+    of an NVLink of 25 (src/graph/topo.h); all of them where no machine is known."""
+    wire = _inside_wire(topology)
+    return {
+        name: one if one.pace is None else replace(one, pace=replace(one.pace, inside_wire=wire))
+        for name, one in protocols.items()
+    }
+
+
+def _inside_wire(topology: Topology) -> Fraction:
+    """Bandwidth out of a rank into its machine, over what NCCL counts of it."""
+    try:
+        machine = hosts_of(topology.name).machine
+    except (FormatError, TopologyError):
+        return Fraction(1)
+    _, gpu = machine.job_gpus()[0]
+    counted = sum(link.count for link in gpu.nvlinks) * link_bandwidth(machine.dialect, gpu) * _MB
+    routes = rank_routes(topology.graph)
+    first, last = routes.links[routes.offset[:-1]], routes.links[routes.offset[1:] - 1]
+    inside = (topology.src[first] == 0) & (topology.machine[topology.dst[last]] == topology.machine[0])
+    there = int(topology.bandwidth[np.unique(first[inside])].sum())
+    return max(Fraction(1), Fraction(there, counted)) if counted and there else Fraction(1)
 
 
 def nccl_protocols(model: NcclModel) -> dict[str, Protocol]:
@@ -48,6 +81,7 @@ def nccl_protocols(model: NcclModel) -> dict[str, Protocol]:
             round(between * _PS),
             _block_mb(timed, name, 1) * _MB,
             between_bandwidth=_block_mb(timed, name, model.machines) * _MB,
+            covered=_COVERED[name],
         )
         found[name] = replace(protocol, pace=pace)
     return found

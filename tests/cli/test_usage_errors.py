@@ -11,8 +11,8 @@ from in_process import hocket
     [
         (
             "translate x.schedule --to nccl -o x.xml",
-            "--to nccl: no such choice; did you mean 'rccl'? known: chakra, executor, json, msccl, mscclpp, nccl-graph,"
-            " rccl, schedule, table",
+            "--to nccl: no such choice; did you mean 'rccl'? known: chakra, device, executor, json, msccl, mscclpp,"
+            " nccl-graph, rccl, schedule, table",
         ),
         (
             "translate x.schedule --to msccl --protocol simple -o x.xml",

@@ -119,7 +119,7 @@ def _remarks(served: Sequence[CallPrograms], target: Target, sources: Sources) -
 
 def _target(runtime: str | Profile, sources: Sources, ranks_per_node: int | None, costs: Costs | None) -> Target:
     if runtime == PLAN_RUNTIME:
-        return PlanTarget(sources, ranks_per_node, priced_protocols(PLAN_RUNTIME, costs))
+        return PlanTarget(sources, ranks_per_node, priced_protocols(PLAN_RUNTIME, costs, sources.topology))
     return XmlTarget(priced_profile(runtime, costs, sources.topology))
 
 

@@ -22,8 +22,8 @@ _STEPS_OF_TRANSFER = 3  # a step, and what else may wait in its thread block
 
 class LeastTime:
     """Of programs of `schedule` for `profile`: of its links, which carry so many bytes; of its connections, whose
-    thread blocks move so many, and on which a message waits for the one `slots` before it; and of its longest chain of
-    messages that wait for each other, whose first slices take a step each. The largest of them, after the launch."""
+    thread blocks move so many, and which hold so many messages under way; and of its longest chain of messages that
+    wait for each other, whose first slices take a step each. The largest of them, after the launch."""
 
     def __init__(self, schedule: Schedule, profile: Profile) -> None:
         self._schedule, self._profile = schedule, profile
@@ -40,10 +40,10 @@ class LeastTime:
         key = strategy.protocol, strategy.instances, size_bytes
         if key not in self._chains:
             self._chains[key] = self._chain_ps(strategy, protocol, share)
-        least = max(links, self._connection_ps(strategy, protocol.pace, share), self._chains[key])
+        least = max(links, self._connection_ps(strategy, protocol, protocol.pace, share), self._chains[key])
         return protocol.pace.start_ps + int(least * (1 - 1e-6))
 
-    def _connection_ps(self, strategy: Strategy, pace: Pace, share: float) -> float:
+    def _connection_ps(self, strategy: Strategy, protocol: Protocol, pace: Pace, share: float) -> float:
         """Of the connections of two ranks that take longest."""
         pairs, steps, moved, messages = self._pairs
         if steps.max(initial=0) * _STEPS_OF_TRANSFER > self._profile.max_steps * strategy.channels:
@@ -51,8 +51,8 @@ class LeastTime:
         between = self._between(*pairs)
         rate = np.where(between, pace.between_bandwidth or pace.bandwidth, pace.bandwidth)
         busy = moved * share * _PS / rate / (strategy.channels * strategy.instances)
-        one_by_one = -(-messages // (strategy.channels * strategy.slots))
-        waiting = one_by_one * np.where(between, pace.between_ps, pace.inside_ps)
+        held = protocol.fifo_depth * np.where(between, pace.buffers, 1) * strategy.channels
+        waiting = -(-messages // held) * np.where(between, pace.between_ps, pace.inside_ps)
         return float(np.maximum(busy, waiting).max(initial=0))
 
     @cached_property
@@ -73,7 +73,7 @@ class LeastTime:
         between = self._between(self._src, self._dst)
         rate = np.where(between, pace.between_bandwidth or pace.bandwidth, pace.bandwidth)
         first = np.minimum(self._bytes * share / strategy.instances, protocol.slice_bytes)
-        step = np.where(between, pace.between_ps, pace.inside_ps) + first * _PS / rate
+        step = np.where(between, pace.between_ps, pace.inside_ps) + np.maximum(first - pace.covered, 0) * _PS / rate
         offset, ids = self._waits
         done = np.zeros(len(step))
         for level in self._levels:

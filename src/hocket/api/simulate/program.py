@@ -10,7 +10,7 @@ from hocket.api.simulate.result import CurvesResult, SimulationResult
 from hocket.base.errors import RequestError
 from hocket.base.units import format_bandwidth, format_time
 from hocket.schedule import Pace, read_costs
-from hocket.simulator import Prediction, simulate_program
+from hocket.simulator import Model, Prediction, simulate_program
 from hocket.simulator.curves import SimulatedCurve, curve_of_predictions
 from hocket.topology import Topology
 from hocket.translator import priced_protocols, read_program
@@ -36,8 +36,11 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
             question.progress.note(f"note: {request.what} is for {program.num_ranks} ranks: it runs on {used}")
 
     def predicted(topology: Topology, size: int, latencies: bool = False) -> Prediction:
-        fidelity = replace(question.fidelity, latencies=latencies or question.fidelity.latencies)
         protocols = priced_protocols(request.runtime, costs, topology)
+        fidelity = replace(question.fidelity, latencies=latencies or question.fidelity.latencies)
+        asked = request.fidelity.model or request.fidelity.queueing
+        if protocols[program.protocol].pace is not None and not asked:
+            fidelity = replace(fidelity, model=Model.FLOW)
         found = simulate_program(
             program, topology, size, protocols=protocols, disturbance=question.disturbance, fidelity=fidelity
         )
@@ -61,5 +64,5 @@ def _priced(runtime: str, pace: Pace | None) -> str:
         return f"links alone: what kernels of {runtime} take here is not known; --costs FILE says it"
     return (
         f"kernels of {runtime}: launch {format_time(pace.start_ps)}, a step {format_time(pace.inside_ps)}, a thread"
-        f" block {format_bandwidth(pace.bandwidth)}"
+        f" block {format_bandwidth(pace.bandwidth)}; thread blocks share links fairly, unless a --model is given"
     )

@@ -68,7 +68,7 @@ def _profile(runtime: str, costs: Costs | None, topology: Topology) -> Profile:
     """What is known of the runtime's kernels, and its limits; of MSCCL++'s plans these are told when they are made."""
     if runtime != PLAN_RUNTIME:
         return priced_profile(runtime, costs, topology)
-    return replace(UNLIMITED, name=runtime, protocols=dict(priced_protocols(runtime, costs)))
+    return replace(UNLIMITED, name=runtime, protocols=dict(priced_protocols(runtime, costs, topology)))
 
 
 def _searched(
@@ -115,7 +115,8 @@ def _bound(problem: Problem, profile: Profile, size: int) -> int:
 
     def at_least(protocol: Protocol) -> int:
         launch = 0 if protocol.pace is None else protocol.pace.start_ps
-        on_links = with_kernels(topology, replace(protocol, pace=None))
+        without = protocol.pace and replace(protocol.pace, inside_ps=0, between_ps=0)
+        on_links = with_kernels(topology, replace(protocol, pace=without))
         in_steps = with_kernels(topology, protocol)
         of_both = ((collective, on_links), (tiny, in_steps))
         return launch + max(lower_bound(one, seen, group=problem.group).time_ps for one, seen in of_both)
