@@ -1,0 +1,95 @@
+"""One shot: every rank sends all that it has to every other, and all add. The least latency, and the most bytes.
+
+`one_shot` does so among all ranks, in a single step: each sends its own contribution, whatever it has added to it by
+then. With dimensions (or machines) `one_shot_by_dimension` does it in one dimension after the other, so that only the
+sums of a machine leave it, over the rail of each rank; `hierarchical_one_shot` in the last dimension alone, between a
+reduce_scatter and an all_gather in the others. The sums are exchanged by all ranks in one order of chunks: none gets
+another sum of a chunk before it has sent its own, unless that many peers keep a link busy longer than its latency.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.schedule.algorithms.dimensions import along_lines
+from hocket.schedule.algorithms.direct import over_line
+from hocket.schedule.algorithms.moves import Moves
+from hocket.schedule.algorithms.native import Form, NativeAlgorithm
+from hocket.schedule.algorithms.place import Place
+from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.symmetry import Symmetry
+
+__all__ = ["NATIVE"]
+
+
+def one_shot(collective: Collective, place: Place) -> Moves:
+    peer, chunk = np.arange(1, collective.num_ranks)[:, None], np.arange(collective.num_chunks)
+    return Moves.of(0, 0, peer, chunk, reduce=True, own=True, symmetry=_all_chunks(place.box()))
+
+
+def one_shot_by_dimension(collective: Collective, place: Place) -> Moves:
+    """Raises ScheduleError unless the ranks fill a box of the topology with two dimensions or more."""
+    sizes = [line.size for line in place.two_lines("one_shot_by_dimension")]
+    chunk, alike = np.arange(collective.num_chunks), _all_chunks(sizes)
+    parts = [
+        Moves.of(dimension, 0, _peers(sizes, dimension), chunk, reduce=True, own=dimension == 0, symmetry=alike)
+        for dimension in range(len(sizes))
+    ]
+    return Moves.together(*parts)
+
+
+def hierarchical_one_shot(collective: Collective, place: Place) -> Moves:
+    """Raises ScheduleError unless the ranks fill a box of the topology with two dimensions or more."""
+    sizes = [line.size for line in place.two_lines("hierarchical_one_shot")]
+    f, dimensions = collective.chunks_per_rank, range(len(sizes))
+    *inner, last = dimensions
+    scatter, gather = (
+        [along_lines(half, [over_line] * len(sizes), sizes, dimensions, at).in_pieces(f, np.arange(f)) for at in inner]
+        for half in (Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
+    )
+    # Whose chunks come first is another on each rank: piece after piece, two of them send the same one soon enough.
+    owner = np.append(0, _peers(sizes, last))
+    chunk = (owner * f + np.arange(f)[:, None]).ravel()
+    shot = Moves.of(0, 0, _peers(sizes, last), chunk, reduce=True, symmetry=Symmetry.shifts(*sizes))
+    return reduce(Moves.then, [*scatter, shot, *reversed(gather)])
+
+
+def _peers(sizes: Sequence[int], dimension: int) -> NDArray[np.int64]:
+    """The other ranks of the line through rank 0, a column."""
+    return prod(sizes[:dimension]) * np.arange(1, sizes[dimension])[:, None]
+
+
+def _all_chunks(sizes: Sequence[int]) -> Symmetry:
+    """All ranks send all chunks, in one order: none gets the next sum of a chunk before it has sent its own."""
+    return replace(Symmetry.shifts(*sizes), fixes_chunks=True)
+
+
+NATIVE = (
+    NativeAlgorithm(
+        name="one_shot",
+        summary="everybody sends everybody all that it has, and adds what comes: one latency",
+        source="MSCCL++'s all-pairs all_reduce; one-shot of TensorRT-LLM, vLLM and NVSHMEM",
+        forms=(Form((Kind.ALL_REDUCE,), "1", "S(n-1)"),),
+        moves=one_shot,
+    ),
+    NativeAlgorithm(
+        name="one_shot_by_dimension",
+        summary="one_shot in one dimension after the other: sums of a machine go over the rails",
+        needs="two dimensions or more, or machines",
+        forms=(Form((Kind.ALL_REDUCE,), "d", "S sum(n_d - 1)"),),
+        moves=one_shot_by_dimension,
+        require=lambda place: place.two_lines("one_shot_by_dimension"),
+    ),
+    NativeAlgorithm(
+        name="hierarchical_one_shot",
+        summary="as hierarchical, everybody to everybody, and one_shot in the last dimension, of m ranks",
+        needs="two dimensions or more, or machines",
+        forms=(Form((Kind.ALL_REDUCE,), "2 sum(n_d - 1) - 2(m-1) + 1", "2S(n/m-1)m/n + S(m-1)m/n"),),
+        moves=hierarchical_one_shot,
+        require=lambda place: place.two_lines("hierarchical_one_shot"),
+    ),
+)
