@@ -7,6 +7,7 @@ from pathlib import Path
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Program, Schedule
 from hocket.translator.lowering.coarser import coarsen
+from hocket.translator.lowering.levels import levelled
 from hocket.translator.lowering.lower import lower_by
 from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.proving import Translated, prove
@@ -46,11 +47,12 @@ def lower_best(schedule: Schedule, profile: str | Profile, lowering: Lowering | 
     chosen, asked = find_profile(profile), lowering or Lowering()
 
     @cache
-    def coarser(factor: int) -> Schedule:
-        return schedule if factor == 1 else coarsen(schedule, factor)
+    def changed(factor: int, steps: bool) -> Schedule:
+        coarser = schedule if factor == 1 else coarsen(schedule, factor)
+        return levelled(coarser) or coarser if steps else coarser
 
     def lowered(strategy: Strategy) -> Program:
-        return lower_by(coarser(strategy.merged), chosen, asked, strategy)
+        return lower_by(changed(strategy.merged, strategy.levelled), chosen, asked, strategy)
 
     plain = asked.strategies(few=schedule.num_transfers > _MANY, priced=chosen.is_priced)
     predict = predictor(chosen, schedule.topology, schedule.collective.size_bytes, schedule.ranks.tolist())

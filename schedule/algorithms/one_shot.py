@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hocket.schedule.algorithms.dimensions import along_lines
 from hocket.schedule.algorithms.direct import over_line
 from hocket.schedule.algorithms.moves import Moves
-from hocket.schedule.algorithms.native import Form, NativeAlgorithm
+from hocket.schedule.algorithms.native import Form, NativeAlgorithm, unalike
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.symmetry import Symmetry
@@ -45,17 +45,18 @@ def one_shot_by_dimension(collective: Collective, place: Place) -> Moves:
 def hierarchical_one_shot(collective: Collective, place: Place) -> Moves:
     """Raises ScheduleError unless the ranks fill a box of the topology with two dimensions or more."""
     sizes = [line.size for line in place.two_lines("hierarchical_one_shot")]
-    f, dimensions = collective.chunks_per_rank, range(len(sizes))
-    *inner, last = dimensions
+    *inner, last = dimensions = range(len(sizes))
     scatter, gather = (
-        [along_lines(half, [over_line] * len(sizes), sizes, dimensions, at).in_pieces(f, np.arange(f)) for at in inner]
+        [along_lines(half, [over_line] * len(sizes), sizes, dimensions, at).one_by_one() for at in inner]
         for half in (Kind.REDUCE_SCATTER, Kind.ALL_GATHER)
     )
-    # Whose chunks come first is another on each rank: piece after piece, two of them send the same one soon enough.
-    owner = np.append(0, _peers(sizes, last))
-    chunk = (owner * f + np.arange(f)[:, None]).ravel()
-    shot = Moves.of(0, 0, _peers(sizes, last), chunk, reduce=True, symmetry=Symmetry.shifts(*sizes))
-    return reduce(Moves.then, [*scatter, shot, *reversed(gather)])
+    # Spelled out: in images of what one rank does two ranks would send their chunks in orders of their own.
+    line = np.arange(collective.num_ranks).reshape(sizes[last], -1).T  # ranks of one, and the chunks that they have
+    src, dst, chunk = np.broadcast_arrays(line[:, :, None, None], line[:, None, :, None], line[:, None, None, :])
+    others = src != dst
+    shot = Moves.of(0, src[others], dst[others], chunk[others], reduce=True)
+    whole = reduce(Moves.then, [*scatter, shot, *reversed(gather)])
+    return whole.in_pieces(collective.chunks_per_rank, np.arange(collective.chunks_per_rank))
 
 
 def _peers(sizes: Sequence[int], dimension: int) -> NDArray[np.int64]:
@@ -90,6 +91,7 @@ NATIVE = (
         needs="two dimensions or more, or machines",
         forms=(Form((Kind.ALL_REDUCE,), "2 sum(n_d - 1) - 2(m-1) + 1", "2S(n/m-1)m/n + S(m-1)m/n"),),
         moves=hierarchical_one_shot,
+        alike=unalike,
         require=lambda place: place.two_lines("hierarchical_one_shot"),
     ),
 )

@@ -5,6 +5,7 @@ from hocket.schedule import Gpu, Kind, Program, Schedule
 from hocket.translator.lowering.fitting import fit, with_remedy
 from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.messages import merge
+from hocket.translator.lowering.own import OwnParts
 from hocket.translator.lowering.placement import Placement
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import find_profile
@@ -73,5 +74,6 @@ def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy:
         gpus=tuple(Gpu(*placement.user_chunks(rank), 0, ()) for rank in range(collective.num_ranks)),
         root=collective.root,
     )
-    messages = merge(schedule, placement, one_sided=profile.one_sided)
-    return fit(shape, messages, placement.copies(), profile, lowering, strategy)
+    own = OwnParts.of(schedule, placement, one_sided=profile.one_sided)
+    messages = merge(schedule, placement, own, one_sided=profile.one_sided)
+    return fit(shape, messages, [*own.copies, *placement.copies()], profile, lowering, strategy)

@@ -21,7 +21,10 @@ __all__ = ["fewer_chunks", "predictor", "quickest", "rounds"]
 
 def rounds(plain: list[Strategy], lowering: Lowering, schedule: Schedule | None = None) -> Iterator[list[Strategy]]:
     """The strategies to try, and what else, one after the other, where none of them fits a runtime: coarser chunks of
-    the schedule (too many steps), connections that share thread blocks (too many of these), both."""
+    the schedule (too many steps), connections that share thread blocks (too many of these), both. Schedules whose ranks
+    send all that they have, mostly a few bytes, are tried in steps too: with one message for all chunks."""
+    if schedule is not None and schedule.is_own.any():
+        plain = [*plain, *(replace(each, levelled=True) for each in plain)]
     yield plain
     coarser = [] if schedule is None else mergeable(schedule)
     for factor in coarser:
