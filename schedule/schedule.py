@@ -38,11 +38,11 @@ class Schedule:
     ids), from node `route_src[k]` to node `route_dst[k]` of the topology. It may also start or end at a switch that
     computes (`Topology.in_network`), which holds nothing at first and otherwise does as a rank.
 
-    A transfer sends what its source holds at `start_ps`: it depends on every transfer of the same chunk into its
-    source that finished by then. Nothing else is stored about dependencies; `hocket.schedule.dependencies` derives
-    them. `own` (bool; None: no transfer) marks those that carry the source's own contribution instead, as it was
-    before the collective, whatever the source has added to it since: they depend on nothing. `blocking` says how long a transfer holds its links: latency + serialization (TACOS' model) or, if false,
-    serialization on the slowest link only.
+    A transfer sends what its source holds at `start_ps`: it depends on every transfer of the same chunk into its source
+    that finished by then. Nothing else is stored about dependencies; `hocket.schedule.dependencies` derives them. `own`
+    (bool; None: no transfer) marks those that carry the source's own contribution instead, as it was before the
+    collective, whatever the source has added to it since: they depend on nothing. `blocking` says how long a transfer
+    holds its links: latency + serialization (TACOS' model) or, if false, serialization on the slowest link only.
 
     `group` places the collective on the topology: collective rank i is topology rank `group[i]` (int32; None: rank i).
     Links and routes speak of topology ranks; `src`, `dst` and the collective of collective ranks, followed by the

@@ -45,7 +45,9 @@ _TOPOLOGY_ARRAYS = {
     "machine": "<i4",
 }
 _CONDITION_ARRAYS = {"origin": "<i4", "destination": "<i4", "chunk_bytes": "<i8"}
-_OPTIONAL_ARRAYS = {"group": "<i4", "own": "|b1"} | {f"conditions.{name}": dtype for name, dtype in _CONDITION_ARRAYS.items()}
+_OPTIONAL_ARRAYS = {"group": "<i4", "own": "|b1"} | {
+    f"conditions.{name}": dtype for name, dtype in _CONDITION_ARRAYS.items()
+}
 _DTYPES = _SCHEDULE_ARRAYS | {f"topology.{name}": dtype for name, dtype in _TOPOLOGY_ARRAYS.items()} | _OPTIONAL_ARRAYS
 
 _Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]

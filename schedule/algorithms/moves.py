@@ -100,13 +100,13 @@ class Moves:
     def in_pieces(self, chunks_per_rank: int, pieces: ArrayLike) -> "Moves":
         """Of moves with one chunk per rank: the same with the given `pieces` of the `chunks_per_rank` of each rank."""
         chunk = self.chunk[:, None] * chunks_per_rank + np.asarray(pieces)
-        columns = (self.step, self.src, self.dst, self.reduce, self.own)
-        step, src, dst, reduce, own = (np.repeat(column, chunk.shape[1]) for column in columns)
+        step, src, dst = (np.repeat(column, chunk.shape[1]) for column in (self.step, self.src, self.dst))
+        reduce, own = (np.repeat(column, chunk.shape[1]) for column in (self.reduce, self.own))
         return Moves(step, src, dst, chunk.ravel(), reduce, own, self.symmetry)
 
     def one_by_one(self) -> "Moves":
         """Of moves with one chunk per rank: the images spelled out."""
         image = np.arange(self.symmetry.order)[:, None]
         src, dst, chunk = (self.symmetry.act(image, column).ravel() for column in (self.src, self.dst, self.chunk))
-        step, reduce, own = (np.tile(column, len(image)) for column in (self.step, self.reduce, self.own))
-        return Moves(step, src, dst, chunk, reduce, own, NONE)
+        reduce, own = (np.tile(column, len(image)) for column in (self.reduce, self.own))
+        return Moves(np.tile(self.step, len(image)), src, dst, chunk, reduce, own, NONE)

@@ -15,6 +15,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import ScheduleError
 from hocket.schedule.algorithms.dimensions import along_lines
 from hocket.schedule.algorithms.direct import over_line
 from hocket.schedule.algorithms.moves import Moves
@@ -25,15 +26,23 @@ from hocket.schedule.symmetry import Symmetry
 
 __all__ = ["NATIVE"]
 
+# Some seconds of work, and hundreds of MB: with more ranks or chunks there are always better algorithms.
+_MAX_TRANSFERS = 1 << 22
+
 
 def one_shot(collective: Collective, place: Place) -> Moves:
-    peer, chunk = np.arange(1, collective.num_ranks)[:, None], np.arange(collective.num_chunks)
-    return Moves.of(0, 0, peer, chunk, reduce=True, own=True, symmetry=_all_chunks(place.box()))
+    """Raises ScheduleError for too many transfers, as do those below."""
+    n, chunks = collective.num_ranks, collective.num_chunks
+    _require_few("one_shot", n * (n - 1) * chunks)
+    return Moves.of(
+        0, 0, np.arange(1, n)[:, None], np.arange(chunks), reduce=True, own=True, symmetry=_all_chunks(place.box())
+    )
 
 
 def one_shot_by_dimension(collective: Collective, place: Place) -> Moves:
     """Raises ScheduleError unless the ranks fill a box of the topology with two dimensions or more."""
     sizes = [line.size for line in place.two_lines("one_shot_by_dimension")]
+    _require_few("one_shot_by_dimension", prod(sizes) * sum(size - 1 for size in sizes) * collective.num_chunks)
     chunk, alike = np.arange(collective.num_chunks), _all_chunks(sizes)
     parts = [
         Moves.of(dimension, 0, _peers(sizes, dimension), chunk, reduce=True, own=dimension == 0, symmetry=alike)
@@ -45,6 +54,7 @@ def one_shot_by_dimension(collective: Collective, place: Place) -> Moves:
 def hierarchical_one_shot(collective: Collective, place: Place) -> Moves:
     """Raises ScheduleError unless the ranks fill a box of the topology with two dimensions or more."""
     sizes = [line.size for line in place.two_lines("hierarchical_one_shot")]
+    _require_few("hierarchical_one_shot", prod(sizes) * sizes[-1] * (sizes[-1] - 1) * collective.chunks_per_rank)
     *inner, last = dimensions = range(len(sizes))
     scatter, gather = (
         [along_lines(half, [over_line] * len(sizes), sizes, dimensions, at).one_by_one() for at in inner]
@@ -57,6 +67,15 @@ def hierarchical_one_shot(collective: Collective, place: Place) -> Moves:
     shot = Moves.of(0, src[others], dst[others], chunk[others], reduce=True)
     whole = reduce(Moves.then, [*scatter, shot, *reversed(gather)])
     return whole.in_pieces(collective.chunks_per_rank, np.arange(collective.chunks_per_rank))
+
+
+def _require_few(name: str, transfers: int) -> None:
+    """Raises ScheduleError for too many of them."""
+    if transfers > _MAX_TRANSFERS:
+        raise ScheduleError(
+            f"{name} needs few ranks and chunks: everybody would send everybody all of them, {transfers} transfers "
+            f"(limit {_MAX_TRANSFERS}); use hierarchical or direct"
+        )
 
 
 def _peers(sizes: Sequence[int], dimension: int) -> NDArray[np.int64]:
@@ -76,6 +95,7 @@ NATIVE = (
         source="MSCCL++'s all-pairs all_reduce; one-shot of TensorRT-LLM, vLLM and NVSHMEM",
         forms=(Form((Kind.ALL_REDUCE,), "1", "S(n-1)"),),
         moves=one_shot,
+        require=None,
     ),
     NativeAlgorithm(
         name="one_shot_by_dimension",
@@ -83,7 +103,7 @@ NATIVE = (
         needs="two dimensions or more, or machines",
         forms=(Form((Kind.ALL_REDUCE,), "d", "S sum(n_d - 1)"),),
         moves=one_shot_by_dimension,
-        require=lambda place: place.two_lines("one_shot_by_dimension"),
+        require=None,
     ),
     NativeAlgorithm(
         name="hierarchical_one_shot",
@@ -92,6 +112,6 @@ NATIVE = (
         forms=(Form((Kind.ALL_REDUCE,), "2 sum(n_d - 1) - 2(m-1) + 1", "2S(n/m-1)m/n + S(m-1)m/n"),),
         moves=hierarchical_one_shot,
         alike=unalike,
-        require=lambda place: place.two_lines("hierarchical_one_shot"),
+        require=None,
     ),
 )

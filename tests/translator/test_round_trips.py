@@ -2,7 +2,6 @@
 
 import csv
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np

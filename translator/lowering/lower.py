@@ -74,6 +74,15 @@ def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy:
         gpus=tuple(Gpu(*placement.user_chunks(rank), 0, ()) for rank in range(collective.num_ranks)),
         root=collective.root,
     )
-    own = OwnParts.of(schedule, placement, one_sided=profile.one_sided)
-    messages = merge(schedule, placement, own, one_sided=profile.one_sided)
-    return fit(shape, messages, [*own.copies, *placement.copies()], profile, lowering, strategy)
+
+    def fitted(meanwhile: bool) -> Program:
+        own = OwnParts.of(schedule, placement, one_sided=profile.one_sided, meanwhile=meanwhile)
+        messages = merge(schedule, placement, own, one_sided=profile.one_sided)
+        return fit(shape, messages, [*placement.copies(), *own.copies], profile, lowering, strategy)
+
+    if not (profile.one_sided and schedule.is_own.any()):
+        return fitted(meanwhile=True)
+    try:
+        return fitted(meanwhile=False)
+    except ScheduleError:  # a rank may have to send several messages before the first is taken
+        return fitted(meanwhile=True)
