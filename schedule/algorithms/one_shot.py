@@ -26,8 +26,8 @@ from hocket.schedule.symmetry import Symmetry
 
 __all__ = ["NATIVE"]
 
-# Some seconds of work, and hundreds of MB: with more ranks or chunks there are always better algorithms.
-_MAX_TRANSFERS = 1 << 22
+# About a second of work, and tens of MB: with more ranks or chunks other algorithms are better.
+_MAX_TRANSFERS = 1 << 20
 
 
 def one_shot(collective: Collective, place: Place) -> Moves:

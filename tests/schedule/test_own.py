@@ -28,7 +28,7 @@ from hocket.schedule import (
     verify,
     verify_together,
 )
-from hocket.schedule.algorithms import build
+from hocket.schedule.algorithms import build, build_all
 from hocket.schedule.joint import Joint
 from hocket.simulator import simulate_collective, simulate_schedule
 from hocket.topology import Topology
@@ -193,3 +193,11 @@ def test_takes_one_latency(machine: str, size: int, time_us: float) -> None:
     assert timed.time_ps == pytest.approx(time_us * 1e6, abs=500)
     assert simulate_schedule(timed).time_ps <= timed.time_ps
     assert simulate_collective(collective, topology, "one_shot").time_ps <= 1.01 * timed.time_ps
+
+
+def test_needs_few_ranks_and_chunks() -> None:
+    topology = load_topology("dgx-h100:nodes=16")
+    with pytest.raises(ScheduleError, match=r"one_shot needs few ranks and chunks: .* 2080768 transfers \(limit"):
+        build("one_shot", Collective(Kind.ALL_REDUCE, 128, 1 << 20), topology)
+    few = [schedule.generator for schedule in build_all(Collective(Kind.ALL_REDUCE, 128, 1 << 20), topology)]
+    assert "one_shot" not in few and "one_shot_by_dimension" in few and "hierarchical_one_shot" in few
