@@ -68,6 +68,7 @@ def reverse(schedule: AnySchedule) -> AnySchedule:
         start_ps=start[order],
         finish_ps=(schedule.time_ps - schedule.start_ps)[order],
         bound=None,
+        own=None,  # what the one rank that has a chunk at first sends of it is the chunk, marked or not
     )
     return retime(image, schedule.blocking) if schedule.timed else image
 
@@ -82,7 +83,8 @@ def concatenate(first: AnySchedule, second: AnySchedule, collective: Collective)
     """`first`, then `second`, as one schedule of `collective`: reduce_scatter, then all_gather, is all_reduce.
 
     Each link finishes its part of `first` before it starts on `second`; other than that, timed schedules overlap, but
-    for folded ones. Raises ScheduleError when the two differ in topology, group, symmetry, chunks or the model of time.
+    for folded ones. Raises ScheduleError when the two differ in topology, group, symmetry, chunks or the model of time,
+    and where ranks send their own contributions to sums in `second`: those to the whole are others.
     """
     if isinstance(first, FoldedSchedule) or isinstance(second, FoldedSchedule):
         if isinstance(first, Schedule) or isinstance(second, Schedule):
@@ -93,6 +95,11 @@ def concatenate(first: AnySchedule, second: AnySchedule, collective: Collective)
     _require_equal(first, second, "group", first.ranks.tolist(), second.ranks.tolist())
     _require_equal(first, second, "relays", first.relays, second.relays)
     _require_equal(first, second, "timed", first.timed, second.timed)
+    if second.collective.reducing and second.is_own.any():
+        raise ScheduleError(
+            f"cannot join {first.collective.kind} and {second.collective.kind}: ranks send their own contributions to "
+            f"the second, which the first leaves behind it changed"
+        )
     _require_alike(first, second)
     whole = replace(
         first,
@@ -105,6 +112,7 @@ def concatenate(first: AnySchedule, second: AnySchedule, collective: Collective)
         start_ps=np.concatenate([first.start_ps, first.time_ps + second.start_ps]),
         finish_ps=np.concatenate([first.finish_ps, first.time_ps + second.finish_ps]),
         bound=None,
+        own=None if first.own is None else np.concatenate([first.own, np.zeros(second.num_transfers, np.bool_)]),
     )
     return retime(whole, first.blocking) if first.timed else whole
 

@@ -81,6 +81,7 @@ class Joint:
                     start_ps=schedule.start_ps[own],
                     finish_ps=schedule.finish_ps[own],
                     bound=None,
+                    own=schedule.own_of(own),
                 )
             )
         return schedules
@@ -104,6 +105,7 @@ class Joint:
             routes_before += len(schedule.route_offset) - 1
         start = np.concatenate([schedule.start_ps for schedule in schedules])
         order = np.argsort(start, kind="stable")
+        is_own = np.concatenate([schedule.is_own for schedule in schedules])
         chunk = np.concatenate([numbers[each.chunk] for numbers, each in zip(number, schedules, strict=True)])
         return replace(
             first,
@@ -120,6 +122,7 @@ class Joint:
             timed=all(schedule.timed for schedule in schedules),
             generator="+".join(dict.fromkeys(schedule.generator for schedule in schedules)),
             bound=None,
+            own=None if all(each.own is None for each in schedules) else is_own[order],
         )
 
 

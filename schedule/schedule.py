@@ -38,10 +38,11 @@ class Schedule:
     ids), from node `route_src[k]` to node `route_dst[k]` of the topology. It may also start or end at a switch that
     computes (`Topology.in_network`), which holds nothing at first and otherwise does as a rank.
 
-    A transfer sends what its source holds at `start_ps`: it depends on every transfer of the same chunk into its
-    source that finished by then. Nothing else is stored about dependencies; `hocket.schedule.dependencies` derives
-    them. `blocking` says how long a transfer holds its links: latency + serialization (TACOS' model) or, if false,
-    serialization on the slowest link only.
+    A transfer sends what its source holds at `start_ps`: it depends on every transfer of the same chunk into its source
+    that finished by then. Nothing else is stored about dependencies; `hocket.schedule.dependencies` derives them. `own`
+    (bool; None: no transfer) marks those that carry the source's own contribution instead, as it was before the
+    collective, whatever the source has added to it since: they depend on nothing. `blocking` says how long a transfer
+    holds its links: latency + serialization (TACOS' model) or, if false, serialization on the slowest link only.
 
     `group` places the collective on the topology: collective rank i is topology rank `group[i]` (int32; None: rank i).
     Links and routes speak of topology ranks; `src`, `dst` and the collective of collective ranks, followed by the
@@ -65,6 +66,7 @@ class Schedule:
     seed: int | None
     group: NDArray[np.int32] | None = None
     relays: bool = False
+    own: NDArray[np.bool_] | None = None
 
     def __repr__(self) -> str:
         what = f"{self.collective.describe()} on {self.topology.name}"
@@ -87,7 +89,17 @@ class Schedule:
             self.start_ps,
             self.finish_ps,
             self.collective.num_chunks,
+            np.zeros(0, np.bool_) if self.own is None else self.own,
         )
+
+    @property
+    def is_own(self) -> NDArray[np.bool_]:
+        """Whether each transfer carries its source's own contribution (bool, length M): `own`, spelled out."""
+        return np.zeros(self.num_transfers, np.bool_) if self.own is None else self.own
+
+    def own_of(self, transfers: NDArray[Any]) -> NDArray[np.bool_] | None:
+        """`own` of the schedule that these of its transfers make (positions, or a bool for each)."""
+        return None if self.own is None else self.own[transfers]
 
     @property
     def ranks(self) -> NDArray[np.int32]:

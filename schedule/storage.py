@@ -45,7 +45,9 @@ _TOPOLOGY_ARRAYS = {
     "machine": "<i4",
 }
 _CONDITION_ARRAYS = {"origin": "<i4", "destination": "<i4", "chunk_bytes": "<i8"}
-_OPTIONAL_ARRAYS = {"group": "<i4"} | {f"conditions.{name}": dtype for name, dtype in _CONDITION_ARRAYS.items()}
+_OPTIONAL_ARRAYS = {"group": "<i4", "own": "|b1"} | {
+    f"conditions.{name}": dtype for name, dtype in _CONDITION_ARRAYS.items()
+}
 _DTYPES = _SCHEDULE_ARRAYS | {f"topology.{name}": dtype for name, dtype in _TOPOLOGY_ARRAYS.items()} | _OPTIONAL_ARRAYS
 
 _Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -92,6 +94,8 @@ def _arrays(schedule: AnySchedule) -> dict[str, NDArray[Any]]:
         arrays = {name: getattr(schedule, name) for name in _SCHEDULE_ARRAYS}
         if schedule.group is not None:
             arrays["group"] = schedule.group
+        if schedule.is_own.any():
+            arrays["own"] = schedule.is_own
     if (conditions := schedule.collective.conditions) is not None:
         arrays |= {f"conditions.{name}": getattr(conditions, name) for name in _CONDITION_ARRAYS}
     arrays |= {f"topology.{name}": getattr(schedule.topology, name) for name in _TOPOLOGY_ARRAYS}
@@ -222,6 +226,7 @@ def _parse(path: Path, content: NDArray[np.uint8], check: bool) -> AnySchedule:
         seed=header.seed,
         group=arrays.get("group"),
         relays=header.relays,
+        own=arrays.get("own"),
     )
     if check:
         _ = schedule.transfers  # the engine checks every index

@@ -15,8 +15,9 @@ def dependencies(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int3
     """The transfers each transfer must wait for, as CSR: transfer t waits for `ids[offset[t]:offset[t+1]]`, ascending.
 
     They are the deliveries of its chunk into its source that finished by its start, from the last copy on (a copy
-    overwrites what came before). `offset` int64 of length M + 1, `ids` int32. Where many transfers wait for the same
-    many deliveries (a direct all_reduce: ranks^3 entries) the engine's `find_gates` says the same in linear space.
+    overwrites what came before); those of one that carries its source's own contribution are none. `offset` int64 of
+    length M + 1, `ids` int32. Where many transfers wait for the same many deliveries (a direct all_reduce: ranks^3
+    entries) the engine's `find_gates` says the same in linear space.
     """
     return engine.dependencies(schedule.transfers)
 
@@ -42,6 +43,7 @@ def retime(schedule: Schedule, blocking: bool = False) -> Schedule:
         reduce=schedule.reduce[order],
         start_ps=start[order],
         finish_ps=finish[order],
+        own=schedule.own_of(order),
         timed=True,
         blocking=blocking,
     )

@@ -39,7 +39,8 @@ def verify(schedule: AnySchedule) -> VerifyReport:
     - a timed transfer lasts at least latency + serialization, and no link is held by two transfers at once
       (`schedule.blocking` says how long a transfer holds its links; untimed steps may share links);
     - a rank holds a chunk when it sends it (a transfer sends what its source holds at its start, a delivery counts
-      from its finish on, deliveries at an instant before sends at that instant);
+      from its finish on, deliveries at an instant before sends at that instant), and contributes to a chunk when it
+      sends its own contribution;
     - no contribution is added twice, and at the end every chunk is, with each contribution exactly once, where the
       collective wants it;
     - the time is not below the schedule's own bound;

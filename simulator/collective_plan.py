@@ -14,7 +14,7 @@ from hocket.topology import FabricRouting, Paths, Routes, routing_of
 
 __all__ = ["CollectivePlan", "Folded"]
 
-_PATTERN = ("src", "dst", "step", "connection", "chunk", "reduce")
+_PATTERN = ("src", "dst", "step", "connection", "chunk", "reduce", "own")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,8 @@ class CollectivePlan:
         if self.collective.block_bytes is not None:
             sent = self.collective.sent[schedule.chunk]
             columns = ("chunk", "route", "reduce", "start_ps", "finish_ps")
-            schedule = replace(schedule, **{name: getattr(schedule, name)[sent] for name in columns})
+            kept = {name: getattr(schedule, name)[sent] for name in columns}
+            schedule = replace(schedule, **kept, own=schedule.own_of(sent))
         size = self.collective.chunk_bytes[schedule.chunk]
         return Plan(schedule.transfers, size, schedule.ranks, schedule.relay_nodes, self.paths, self.by_step)
 
@@ -102,7 +103,7 @@ class CollectivePlan:
     def fingerprint(self) -> bytes:
         """Alike for plans of other groups that do the same."""
         source = self.source
-        columns = ("chunk", "route", "reduce", "start_ps") if isinstance(source, Schedule) else _PATTERN
+        columns = ("chunk", "route", "reduce", "start_ps", "is_own") if isinstance(source, Schedule) else _PATTERN
         digest = hashlib.blake2b(digest_size=16)
         for name in columns:
             digest.update(np.ascontiguousarray(getattr(source, name)).tobytes())
@@ -203,6 +204,7 @@ class CollectivePlan:
             sends=sends,
             delivers=delivers,
             reduce=pattern.reduce,
+            own=pattern.own,
             step=pattern.step,
             bytes=self._bytes,
             copies=copies,

@@ -115,7 +115,8 @@ def _needed(schedule: Schedule, wanted: NDArray[np.bool_]) -> Schedule:
     while (idle := kept & ~wanted[schedule.dst] & ~np.isin(come, sent[kept])).any():
         kept &= ~idle
     columns = ("chunk", "route", "reduce", "start_ps", "finish_ps")
-    return retime(replace(schedule, **{name: getattr(schedule, name)[kept] for name in columns}), schedule.blocking)
+    left = {name: getattr(schedule, name)[kept] for name in columns}
+    return retime(replace(schedule, **left, own=schedule.own_of(kept)), schedule.blocking)
 
 
 @lru_cache(maxsize=4)

@@ -105,3 +105,50 @@ def with_steps(program: Program, rank: int, block: int, changed: dict[int, Step]
     blocks = (*gpu.thread_blocks[:block], replace(old, steps=steps), *gpu.thread_blocks[block + 1 :])
     gpus = (*program.gpus[:rank], replace(gpu, thread_blocks=blocks), *program.gpus[rank + 1 :])
     return replace(program, gpus=gpus)
+
+
+def random_shots(ranks: int, chunks_per_rank: int, seed: int) -> Schedule:
+    """An untimed all_reduce on a full mesh, checked: each chunk is either sent by every rank to all others, as its own,
+    at random times, or summed up by one rank that then sends the sum to the others."""
+    chance = random.Random(seed)
+    links = [(src, dst, 1000, 10**9) for src in range(ranks) for dst in range(ranks) if src != dst]
+    number = {(src, dst): link for link, (src, dst, *_) in enumerate(links)}
+    collective = Collective(Kind.ALL_REDUCE, ranks, 1000 * ranks * chunks_per_rank, chunks_per_rank)
+    rows: list[tuple[int, int, int, int, bool, bool]] = []
+
+    def send(src: int, dst: int, chunk: int, start: int, *, reduce: bool, own: bool) -> int:
+        finish = start + chance.randint(1, 3)
+        rows.append((start, number[src, dst], chunk, finish, reduce, own))
+        return finish
+
+    for chunk in range(collective.num_chunks):
+        if chance.random() < 0.7:
+            for src, dst in number:
+                send(src, dst, chunk, chance.randrange(6), reduce=True, own=True)
+            continue
+        at = chance.randrange(ranks)
+        others = [rank for rank in range(ranks) if rank != at]
+        marks = {rank: chance.random() < 0.5 for rank in others}
+        ends = [send(rank, at, chunk, chance.randrange(4), reduce=True, own=marks[rank]) for rank in others]
+        for rank in others:
+            send(at, rank, chunk, max(ends) + chance.randrange(3), reduce=False, own=False)
+    start, link, chunk, finish, reduce, own = np.array(sorted(rows)).T
+    schedule = Schedule(
+        collective=collective,
+        topology=Topology.from_links("full", ranks, links),
+        route_offset=np.arange(len(links) + 1, dtype=np.int64),
+        route_links=np.arange(len(links), dtype=np.int32),
+        chunk=chunk.astype(np.int32),
+        route=link.astype(np.int32),
+        reduce=reduce.astype(bool),
+        start_ps=start.astype(np.int64),
+        finish_ps=finish.astype(np.int64),
+        timed=False,
+        blocking=False,
+        bound=None,
+        generator="shots",
+        seed=seed,
+        own=own.astype(bool),
+    )
+    verify(schedule)
+    return schedule

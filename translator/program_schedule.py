@@ -23,7 +23,8 @@ def program_schedule(program: Program, topology: Topology, size: int, *, blockin
     The program is executed symbolically and simulated: a transfer for each chunk of each message, over the topology's
     route, links in the order of the simulation, at the earliest times (`retime`). A schedule has one value a rank and
     chunk, so what is received to be added later arrives when it is added. All_reduces of chunks that the ranks do not
-    divide are cut finer. Verified.
+    divide are cut finer. A rank's own contribution is marked so where the rank has added others' to it by then.
+    Verified.
 
     Raises ScheduleError or DeadlockError for a program that is wrong, ScheduleError naming the step for one that moves
     partial sums that its rank holds beside others, and SimulationError for a size that the chunks do not divide.
@@ -39,8 +40,11 @@ def program_schedule(program: Program, topology: Topology, size: int, *, blockin
     ranks, loop = program.num_ranks, program.chunks_per_loop
     shared = ranks if program.kind.cut_by_rank else 1
     parts = shared // gcd(loop, shared)
-    columns = np.array([(move.chunk, move.src, move.dst, move.reduce, move.start, move.finish) for move in moves])
-    chunk, src, dst, reduce, start, finish = columns.reshape(-1, 6)[np.argsort([move.start for move in moves])].T
+    rows = [
+        (move.chunk, move.src, move.dst, move.reduce, move.start, move.finish, move.beside, move.own) for move in moves
+    ]
+    columns = np.array(rows).reshape(-1, 8)[np.argsort([move.start for move in moves])]
+    chunk, src, dst, reduce, start, finish, beside, own = columns.T
     pairs, route = np.unique(src * ranks + dst, return_inverse=True)
     offset, links = routes(topology.graph, np.stack(np.divmod(pairs, ranks), axis=1).astype(np.int32))
     untimed = Schedule(
@@ -59,8 +63,12 @@ def program_schedule(program: Program, topology: Topology, size: int, *, blockin
         generator=program.name or str(program.kind),
         seed=None,
         group=None if topology.num_ranks == ranks else np.arange(ranks, dtype=np.int32),
+        own=np.repeat(beside, parts).astype(bool) if beside.any() else None,
     )
     verify(untimed)
-    timed = retime(untimed, blocking)
+    try:
+        timed = retime(untimed, blocking)
+    except ScheduleError:  # at these times ranks have added others' contributions before they send their own
+        timed = retime(replace(untimed, own=np.repeat(own, parts).astype(bool)), blocking)
     verify(timed)
     return replace(timed, bound=None)

@@ -36,9 +36,9 @@ auto verify(const OwnedTransfers& transfers, In<int32_t> ranks, In<int32_t> rela
 void bind_transfers(nb::module_& m) {
   nb::class_<OwnedTransfers>(m, "Transfers")
       .def(nb::init<nb::object, In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<bool>, In<int64_t>, In<int64_t>,
-                    int64_t>(),
+                    int64_t, In<bool>>(),
            "graph"_a, "route_offset"_a, "route_links"_a, "chunk"_a, "route"_a, "reduce"_a, "start_ps"_a, "finish_ps"_a,
-           "num_chunks"_a);
+           "num_chunks"_a, "own"_a);
   m.def("dependencies", &find_dependencies, "transfers"_a);
   m.def("retime", &retime, "transfers"_a, "chunk_bytes"_a, "blocking"_a, "reducing"_a);
   nb::class_<RankSets>(m, "RankSets")

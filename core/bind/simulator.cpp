@@ -39,11 +39,11 @@ void init_plan(Plan* self, const OwnedTransfers& transfers, In<int64_t> bytes, I
 }
 
 void init_pattern_plan(Plan* self, In<int32_t> connection, In<int32_t> sends, In<int32_t> delivers, In<bool> reduce,
-                       In<int64_t> step, In<int64_t> bytes, int32_t copies, const Columns& paths, In<int32_t> route_dst,
-                       bool by_step) {
+                       In<bool> own, In<int64_t> step, In<int64_t> bytes, int32_t copies, const Columns& paths,
+                       In<int32_t> route_dst, bool by_step) {
   nb::gil_scoped_release release;
-  new (self) Plan({view(connection), view(sends), view(delivers), view(reduce), view(step)}, view(bytes), copies,
-                  {paths_of(paths), view(route_dst)}, message_of(by_step));
+  new (self) Plan({view(connection), view(sends), view(delivers), view(reduce), view(step), view(own)}, view(bytes),
+                  copies, {paths_of(paths), view(route_dst)}, message_of(by_step));
 }
 
 void init_job(Job* self, const Graph& graph, In<int64_t> rank_offset, In<uint8_t> kind, In<int64_t> operand,
@@ -150,8 +150,8 @@ nb::ndarray<nb::numpy, Picoseconds, nb::ndim<1>> slack_of(In<int64_t> rank_offse
 void bind_simulator(nb::module_& m) {
   nb::class_<Plan>(m, "Plan")
       .def("__init__", &init_plan, "transfers"_a, "bytes"_a, "members"_a, "relays"_a, "paths"_a, "by_step"_a)
-      .def("__init__", &init_pattern_plan, "connection"_a, "sends"_a, "delivers"_a, "reduce"_a, "step"_a, "bytes"_a,
-           "copies"_a, "paths"_a, "route_dst"_a, "by_step"_a)
+      .def("__init__", &init_pattern_plan, "connection"_a, "sends"_a, "delivers"_a, "reduce"_a, "own"_a, "step"_a,
+           "bytes"_a, "copies"_a, "paths"_a, "route_dst"_a, "by_step"_a)
       .def_prop_ro("num_messages", &Plan::num_messages);
   nb::class_<Job>(m, "Job").def("__init__", &init_job, "graph"_a, "rank_offset"_a, "kind"_a, "operand"_a, "member"_a,
                                 "dependency_offset"_a, "dependency"_a, "message_paths"_a, "message_bytes"_a,

@@ -15,16 +15,19 @@ struct OwnedTransfers : schedule::Transfers {
   In<int32_t> route_links_owner, chunk_owner, route_owner;
   In<bool> reduce_owner;
   In<int64_t> start_owner, finish_owner;
+  In<bool> own_owner;
 
   OwnedTransfers(nb::object graph, In<int64_t> route_offset, In<int32_t> route_links, In<int32_t> chunk,
-                 In<int32_t> route, In<bool> reduce, In<int64_t> start, In<int64_t> finish, int64_t num_chunks)
+                 In<int32_t> route, In<bool> reduce, In<int64_t> start, In<int64_t> finish, int64_t num_chunks,
+                 In<bool> own)
       : schedule::Transfers{{nb::cast<const topology::Graph*>(graph), view(route_offset), view(route_links)},
                             view(chunk),
                             view(route),
                             view(reduce),
                             view(start),
                             view(finish),
-                            num_chunks},
+                            num_chunks,
+                            view(own)},
         graph_owner(std::move(graph)),
         route_offset_owner(std::move(route_offset)),
         route_links_owner(std::move(route_links)),
@@ -32,7 +35,8 @@ struct OwnedTransfers : schedule::Transfers {
         route_owner(std::move(route)),
         reduce_owner(std::move(reduce)),
         start_owner(std::move(start)),
-        finish_owner(std::move(finish)) {
+        finish_owner(std::move(finish)),
+        own_owner(std::move(own)) {
     schedule::check(*this);
   }
 };

@@ -15,7 +15,8 @@ _Column = NDArray[np.int64]
 @dataclass(frozen=True, eq=False)
 class Moves:
     """Columns of equal length: at `step` collective rank `src` sends `chunk` to `dst`, which copies it or, if
-    `reduce`, adds it. A move uses what its source received in earlier steps. Numbers from the number of ranks on are
+    `reduce`, adds it. A move uses what its source received in earlier steps or, where it is `own`, what its source had
+    before the first. Numbers from the number of ranks on are
     the topology's switches that compute, in their order.
 
     A move stands for all its images under `symmetry` too: ranks are permuted, and chunks with the ranks in their
@@ -27,6 +28,7 @@ class Moves:
     dst: _Column
     chunk: _Column
     reduce: NDArray[np.bool_]
+    own: NDArray[np.bool_]
     symmetry: Symmetry
 
     @classmethod
@@ -38,13 +40,15 @@ class Moves:
         chunk: ArrayLike,
         *,
         reduce: bool,
+        own: bool = False,
         symmetry: Symmetry = NONE,
     ) -> "Moves":
         """One move per element of the columns broadcast against each other."""
         steps, sources, targets, chunks = (
             column.ravel().astype(np.int64) for column in np.broadcast_arrays(step, src, dst, chunk)
         )
-        return cls(steps, sources, targets, chunks, np.full(len(steps), reduce), symmetry)
+        marks = np.full(len(steps), reduce), np.full(len(steps), own)
+        return cls(steps, sources, targets, chunks, *marks, symmetry)
 
     @property
     def num_steps(self) -> int:
@@ -61,6 +65,7 @@ class Moves:
             dst=np.concatenate([part.dst for part in parts]),
             chunk=np.concatenate([part.chunk for part in parts]),
             reduce=np.concatenate([part.reduce for part in parts]),
+            own=np.concatenate([part.own for part in parts]),
             symmetry=symmetry,
         )
 
@@ -76,7 +81,9 @@ class Moves:
         return Moves.together(self, after.delayed(self.num_steps))
 
     def reversed(self, *, reduce: bool) -> "Moves":
-        """The moves backwards in time: what was summed up along them is copied back (or the other way round)."""
+        """The moves backwards in time: what was summed up along them is copied back (or the other way round). None of
+        them is `own`."""
+        assert not self.own.any()
         return replace(
             self,
             step=self.num_steps - 1 - self.step,
@@ -94,10 +101,12 @@ class Moves:
         """Of moves with one chunk per rank: the same with the given `pieces` of the `chunks_per_rank` of each rank."""
         chunk = self.chunk[:, None] * chunks_per_rank + np.asarray(pieces)
         step, src, dst = (np.repeat(column, chunk.shape[1]) for column in (self.step, self.src, self.dst))
-        return Moves(step, src, dst, chunk.ravel(), np.repeat(self.reduce, chunk.shape[1]), self.symmetry)
+        reduce, own = (np.repeat(column, chunk.shape[1]) for column in (self.reduce, self.own))
+        return Moves(step, src, dst, chunk.ravel(), reduce, own, self.symmetry)
 
     def one_by_one(self) -> "Moves":
         """Of moves with one chunk per rank: the images spelled out."""
         image = np.arange(self.symmetry.order)[:, None]
         src, dst, chunk = (self.symmetry.act(image, column).ravel() for column in (self.src, self.dst, self.chunk))
-        return Moves(np.tile(self.step, len(image)), src, dst, chunk, np.tile(self.reduce, len(image)), NONE)
+        reduce, own = (np.tile(column, len(image)) for column in (self.reduce, self.own))
+        return Moves(np.tile(self.step, len(image)), src, dst, chunk, reduce, own, NONE)

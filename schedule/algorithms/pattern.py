@@ -24,8 +24,8 @@ _SPREADING = ("spray", "adaptive")  # routings of topologies
 @dataclass(frozen=True, eq=False)
 class Pattern:
     """Transfers in the order of their steps, as columns: at `step` (int64) `chunk` (int64) travels over `connection`
-    (int32), to be added at its end where `reduce`. Connection j is from `src[j]` to `dst[j]` (int64; collective ranks,
-    or switches as in Moves).
+    (int32), to be added at its end where `reduce`; `own` as in Moves. Connection j is from `src[j]` to `dst[j]` (int64;
+    collective ranks, or switches as in Moves).
 
     Each stands for its images under `symmetry` too. Where that is not trivial all connections start at rank 0. `group`
     as in Schedule.
@@ -42,6 +42,7 @@ class Pattern:
     connection: NDArray[np.int32]
     chunk: NDArray[np.int64]
     reduce: NDArray[np.bool_]
+    own: NDArray[np.bool_]
 
     @classmethod
     def of(
@@ -66,6 +67,7 @@ class Pattern:
             connection=connection[order].astype(np.int32),
             chunk=chunk[order],
             reduce=moves.reduce[order],
+            own=moves.own[order],
         )
 
     @property
@@ -207,4 +209,5 @@ class Pattern:
             generator=self.generator,
             seed=None,
             group=self.group,
+            own=np.repeat(self.own, order) if self.own.any() else None,
         )

@@ -22,6 +22,7 @@ __all__ = ["ALGORITHMS", "build", "build_all", "pattern", "patterns"]
 _FILES = (
     "ring",
     "direct",
+    "one_shot",
     "halving_doubling",
     "double_binary_tree",
     "recursive_doubling",

@@ -17,6 +17,7 @@ from hocket.topology import Topology, load
 
 KINDS = [Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.ALL_REDUCE, Kind.BROADCAST, Kind.REDUCE]
 MESH = "mesh:4x4,bandwidth=50GB/s,latency=500ns"
+SENDS_SUMS = ("recursive_doubling", "one_shot", "one_shot_by_dimension", "hierarchical_one_shot")  # of the whole buffer
 
 
 @settings(max_examples=120)
@@ -39,7 +40,7 @@ def test_any_connected_network(
     assert schedule.bound is not None and schedule.bound.time_ps <= schedule.time_ps
     # Every chunk reaches each of the other ranks exactly once, in each half of all_reduce.
     halves = 2 if kind is Kind.ALL_REDUCE else 1
-    if schedule.generator != "recursive_doubling":
+    if schedule.generator not in SENDS_SUMS:
         assert schedule.num_transfers == halves * collective.num_chunks * (topology.num_ranks - 1)
 
 
@@ -50,7 +51,7 @@ def test_never_slower_than_a_native_algorithm(machine: str, size: int) -> None:
     collective = Collective(Kind.ALL_REDUCE, topology.num_ranks, size)
     best = synthesize(collective, topology, attempts=1)
     for native in build_all(collective, topology):
-        with suppress(ScheduleError):  # recursive_doubling, where links reorder its exchanges of partial sums
+        with suppress(ScheduleError):  # where links reorder exchanges of partial sums
             assert best.time_ps <= retime(native).time_ps
 
 

@@ -18,6 +18,7 @@ from hocket.translator.lowering.lower import lower, lower_by
 from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.proving import prove
 from hocket.translator.lowering.retarget import retarget
+from hocket.translator.lowering.strategies import in_steps
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import DEVICE_RUNTIME
 from hocket.translator.msccl.xml_write import LimitError, check_limits
@@ -129,6 +130,7 @@ class XmlTarget:
                 best = lower_best(content, self._profile, asked)
                 return [_LoweredXml(best.program, self._profile, best.slots)]
             strategies = asked.strategies(few=content.num_transfers > MANY_TRANSFERS, priced=self._profile.priced)
+            strategies += in_steps(strategies, content)
             least = LeastTime(content, self._profile)
             return [_LoweredSchedule(content, self._profile, asked, strategy, least) for strategy in strategies]
         if not (content.in_place if in_place else content.out_of_place):

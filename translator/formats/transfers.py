@@ -16,7 +16,8 @@ __all__ = ["FORMATS", "transfer_table", "write_transfers"]
 
 def transfer_table(schedule: Schedule) -> Columns:
     """A row a transfer, in the schedule's order: `chunk`; `src`, `dst`, ranks of the collective; `bytes`; `reduce`,
-    whether the destination adds it up (1) or stores it (0); `start_ps`, `finish_ps`; `links`, those of the topology
+    whether the destination adds it up (1) or stores it (0); `own`, whether it carries the source's own contribution
+    alone, whatever the source has added to it (1); `start_ps`, `finish_ps`; `links`, those of the topology
     that it goes over, separated by spaces."""
     routes = [
         " ".join(map(str, schedule.route_links[first:last].tolist()))
@@ -28,6 +29,7 @@ def transfer_table(schedule: Schedule) -> Columns:
         "dst": schedule.dst,
         "bytes": schedule.collective.chunk_bytes[schedule.chunk],
         "reduce": schedule.reduce.astype(np.int8),
+        "own": schedule.is_own.astype(np.int8),
         "start_ps": schedule.start_ps,
         "finish_ps": schedule.finish_ps,
         "links": np.array(routes, np.str_)[schedule.route],

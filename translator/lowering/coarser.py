@@ -45,6 +45,7 @@ def coarsen(schedule: Schedule, factor: int) -> Schedule:
         finish_ps=np.maximum.reduceat(schedule.finish_ps[order], heads)[by_start],
         timed=False,
         bound=None,
+        own=schedule.own_of(first),
     )
     verify(merged)
     return retime(merged, schedule.blocking)
@@ -52,10 +53,10 @@ def coarsen(schedule: Schedule, factor: int) -> Schedule:
 
 def _routes_of_chunks(schedule: Schedule) -> NDArray[np.int64]:
     """A number for each chunk, ascending from part to part of the buffers: chunks of one part that go over the same
-    routes, as copies or to be added, share theirs."""
+    routes, as copies or to be added, with what is their sources' own or all that these have, share theirs."""
     collective = schedule.collective
-    order = np.lexsort((schedule.reduce, schedule.route, schedule.chunk))
-    legs = schedule.route[order] * 2 + schedule.reduce[order]
+    order = np.lexsort((schedule.is_own, schedule.reduce, schedule.route, schedule.chunk))
+    legs = (schedule.route[order] * 2 + schedule.reduce[order]) * 2 + schedule.is_own[order]
     bounds = np.searchsorted(schedule.chunk[order], np.arange(collective.num_chunks + 1))
     chunks = np.arange(collective.num_chunks)
     part = 0 * chunks if collective.kind.shares_buffer else chunks // collective.chunks_per_rank
@@ -72,8 +73,9 @@ def _routes_of_chunks(schedule: Schedule) -> NDArray[np.int64]:
 def _hops(schedule: Schedule, chunk: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Transfers with those that become one next to each other, and the place of each among these. `chunk`: what the
     chunk of each transfer becomes."""
-    turn = _counted((schedule.start_ps, schedule.reduce, schedule.route, schedule.chunk))
-    keys = (turn, schedule.reduce, schedule.route, chunk)
+    leg = (schedule.is_own, schedule.reduce, schedule.route)
+    turn = _counted((schedule.start_ps, *leg, schedule.chunk))
+    keys = (turn, *leg, chunk)
     place = _counted((schedule.chunk, *keys))
     order = np.lexsort((place, *keys))
     return order, place[order]

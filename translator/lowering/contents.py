@@ -19,7 +19,8 @@ _TYPES = list(StepType)
 @dataclass(slots=True)
 class ChunkMove:
     """One chunk of one message, at moments counted from 0: it holds the contributions of the ranks in the bits of
-    `ranks`; `finish` is when it is there, or, if `reduce`, added up (-1: not yet)."""
+    `ranks`; `finish` is when it is there, or, if `reduce`, added up (-1: not yet). `beside`: of the source's own
+    contribution alone, while the source has more of the chunk elsewhere."""
 
     chunk: int
     ranks: int
@@ -28,6 +29,12 @@ class ChunkMove:
     start: int
     reduce: bool = False
     finish: int = -1
+    beside: bool = False
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the source's own contribution alone."""
+        return self.ranks == 1 << self.src
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +151,14 @@ class Contents:
         for at, move in enumerate(value.pending):
             self._deliver(move, reduce=at > 0)
         held = self._held.get((rank, value.chunk), 0)
-        if held != value.ranks:
+        beside = held != value.ranks
+        if beside and value.ranks != 1 << rank:
             raise self._error(
                 f"sends chunk {value.chunk} with the contributions of {_ranks(value.ranks)}, while the rank has them "
                 f"of {_ranks(held)} elsewhere"
             )
         block = self._flat.blocks[int(self._flat.step_block[self._step])]
-        self._moves.append(ChunkMove(value.chunk, value.ranks, rank, block.send, self._now))
+        self._moves.append(ChunkMove(value.chunk, value.ranks, rank, block.send, self._now, beside=beside))
         return _Value(value.chunk, value.ranks, (self._moves[-1],))
 
     def _arrived(self, rank: int, value: _Value) -> _Value:

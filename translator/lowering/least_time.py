@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from hocket.schedule import Pace, Protocol, Schedule, dependencies
 from hocket.translator.lowering.lowering import Strategy
-from hocket.translator.lowering.messages import merge
-from hocket.translator.lowering.placement import Placement
 from hocket.translator.msccl.profile import Profile
 
 __all__ = ["LeastTime"]
@@ -22,8 +20,8 @@ _STEPS_OF_TRANSFER = 3  # a step, and what else may wait in its thread block
 
 class LeastTime:
     """Of programs of `schedule` for `profile`: of its links, which carry so many bytes; of its connections, whose
-    thread blocks move so many, and which hold so many messages under way; and of its longest chain of messages that
-    wait for each other, whose first slices take a step each. The largest of them, after the launch."""
+    thread blocks move so many; and of its longest chain of messages that wait for each other, whose first slices take a
+    step each. The largest of them, after the launch."""
 
     def __init__(self, schedule: Schedule, profile: Profile) -> None:
         self._schedule, self._profile = schedule, profile
@@ -40,31 +38,23 @@ class LeastTime:
         key = strategy.protocol, strategy.instances, size_bytes
         if key not in self._chains:
             self._chains[key] = self._chain_ps(strategy, protocol, share)
-        least = max(links, self._connection_ps(strategy, protocol, protocol.pace, share), self._chains[key])
+        least = max(links, self._connection_ps(strategy, protocol.pace, share), self._chains[key])
         return protocol.pace.start_ps + int(least * (1 - 1e-6))
 
-    def _connection_ps(self, strategy: Strategy, protocol: Protocol, pace: Pace, share: float) -> float:
+    def _connection_ps(self, strategy: Strategy, pace: Pace, share: float) -> float:
         """Of the connections of two ranks that take longest."""
-        pairs, steps, moved, messages = self._pairs
+        pairs, steps, moved = self._pairs
         if steps.max(initial=0) * _STEPS_OF_TRANSFER > self._profile.max_steps * strategy.channels:
             return 0.0  # they may be spread over more
         between = self._between(*pairs)
         rate = np.where(between, pace.between_bandwidth or pace.bandwidth, pace.bandwidth)
-        busy = moved * share * _PS / rate / (strategy.channels * strategy.instances)
-        held = protocol.fifo_depth * np.where(between, pace.buffers, 1) * strategy.channels
-        waiting = -(-messages // held) * np.where(between, pace.between_ps, pace.inside_ps)
-        return float(np.maximum(busy, waiting).max(initial=0))
+        return float((moved / rate).max(initial=0)) * share * _PS / (strategy.channels * strategy.instances)
 
     @cached_property
-    def _pairs(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Ranks that send to ranks (2 x pairs), and of each pair the transfers, bytes and messages."""
+    def _pairs(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Ranks that send to ranks (2 x pairs), and of each pair the transfers and bytes."""
         pairs, place = np.unique(np.stack([self._src, self._dst]), axis=1, return_inverse=True)
-        transfers = np.bincount(place.ravel(), minlength=pairs.shape[1])
-        moved = np.bincount(place.ravel(), self._bytes, minlength=pairs.shape[1])
-        collective, count = self._schedule.collective, self._schedule.collective.num_ranks
-        placed = [merge(self._schedule, Placement(collective, each)) for each in (True, False)]
-        number = [np.bincount(each.src * count + each.dst, minlength=count * count) for each in placed]
-        return pairs, transfers, moved, np.minimum(*number)[pairs[0] * count + pairs[1]]
+        return pairs, np.bincount(place.ravel()), np.bincount(place.ravel(), self._bytes)
 
     def _chain_ps(self, strategy: Strategy, protocol: Protocol, share: float) -> float:
         """Of the messages that wait for each other, level by level."""

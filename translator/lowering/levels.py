@@ -30,6 +30,7 @@ def levelled(schedule: Schedule) -> Schedule | None:
         finish_ps=level[order] + 1,
         timed=False,
         bound=None,
+        own=schedule.own_of(order),
     )
     try:
         verify(found)

@@ -1,10 +1,14 @@
 """Lowering: from a schedule to thread blocks that cannot deadlock, however little their connections hold."""
 
+from functools import lru_cache
+
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Gpu, Kind, Program, Schedule
 from hocket.translator.lowering.fitting import fit, with_remedy
+from hocket.translator.lowering.levels import levelled
 from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.messages import merge
+from hocket.translator.lowering.own import OwnParts
 from hocket.translator.lowering.placement import Placement
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import find_profile
@@ -38,6 +42,8 @@ def lower(schedule: Schedule, profile: str | Profile, lowering: Lowering | None 
 
 def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy: Strategy) -> Program:
     """The same by one strategy, whose `merged` has been done; its limits are not checked."""
+    if strategy.levelled:
+        schedule = _in_steps(schedule)
     collective = schedule.collective
     blocks = set(collective.block_bytes or ())
     if blocks == {0}:
@@ -73,5 +79,20 @@ def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy:
         gpus=tuple(Gpu(*placement.user_chunks(rank), 0, ()) for rank in range(collective.num_ranks)),
         root=collective.root,
     )
-    messages = merge(schedule, placement, one_sided=profile.one_sided)
-    return fit(shape, messages, placement.copies(), profile, lowering, strategy)
+
+    def fitted(meanwhile: bool) -> Program:
+        own = OwnParts.of(schedule, placement, one_sided=profile.one_sided, meanwhile=meanwhile)
+        messages = merge(schedule, placement, own, one_sided=profile.one_sided)
+        return fit(shape, messages, [*placement.copies(), *own.copies], profile, lowering, strategy)
+
+    if not (profile.one_sided and schedule.is_own.any()):
+        return fitted(meanwhile=True)
+    try:
+        return fitted(meanwhile=False)
+    except ScheduleError:  # a rank may have to send several messages before the first is taken
+        return fitted(meanwhile=True)
+
+
+@lru_cache(maxsize=16)
+def _in_steps(schedule: Schedule) -> Schedule:
+    return levelled(schedule) or schedule

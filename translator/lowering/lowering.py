@@ -17,7 +17,7 @@ _INSTANCES = (2, 4, 8, 16)
 @dataclass(frozen=True, slots=True)
 class Strategy:
     """One way to lower. `channels`, `slots`, `paired`, `protocol`, `instances`: as in `Lowering`, decided; `merged`: so
-    many chunks that go the same way are made one."""
+    many chunks that go the same way are made one; `levelled`: what may leave together does (`levels.py`)."""
 
     channels: int = 1
     slots: int = 1
@@ -25,6 +25,7 @@ class Strategy:
     merged: int = 1
     protocol: str = "Simple"
     instances: int = 1
+    levelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule import Schedule
+from hocket.translator.lowering.own import OwnParts
 from hocket.translator.lowering.placement import Placement
 
 __all__ = ["Messages", "merge"]
@@ -33,8 +34,8 @@ class Messages:
     dst_offset: NDArray[np.int64]
 
 
-def merge(schedule: Schedule, placement: Placement, *, one_sided: bool = False) -> Messages:
-    """The schedule's messages.
+def merge(schedule: Schedule, placement: Placement, own: OwnParts, *, one_sided: bool = False) -> Messages:
+    """The schedule's messages; `own`: those that read a place of their own.
 
     What a rank sends while it gets the same chunk from another goes by itself: as a connection may hold a single chunk,
     two ranks that exchange several chunks at once would each wait for the other to receive. Not so where a message
@@ -43,6 +44,7 @@ def merge(schedule: Schedule, placement: Placement, *, one_sided: bool = False) 
     src, dst = schedule.src.astype(np.int64), schedule.dst.astype(np.int64)
     src_buffer, src_offset = placement.home(schedule.src, schedule.chunk)
     dst_buffer, dst_offset = placement.home(schedule.dst, schedule.chunk)
+    src_buffer[own.transfers], src_offset[own.transfers] = own.buffer, own.offset
     alike = (schedule.reduce, src_buffer, dst_buffer, dst, src, schedule.finish_ps, schedule.start_ps)
     order = np.lexsort((src_offset, *alike))
     follows = np.ones(max(len(order) - 1, 0), bool)
@@ -51,7 +53,7 @@ def merge(schedule: Schedule, placement: Placement, *, one_sided: bool = False) 
     for offset in (src_offset, dst_offset):
         follows &= np.diff(offset[order]) == 1
     if not one_sided:
-        alone = _exchanged(schedule)[order]
+        alone = _exchanged(schedule, own)[order]
         follows &= ~alone[1:] & ~alone[:-1]
     heads = np.flatnonzero(np.append(True, ~follows)[: len(order)])
     first = order[heads]
@@ -73,12 +75,14 @@ def merge(schedule: Schedule, placement: Placement, *, one_sided: bool = False) 
     )
 
 
-def _exchanged(schedule: Schedule) -> NDArray[np.bool_]:
-    """Per transfer whether, while it is under way, its source gets its chunk or its destination sends it."""
+def _exchanged(schedule: Schedule, own: OwnParts) -> NDArray[np.bool_]:
+    """Per transfer whether, while it is under way, its source gets its chunk or its destination sends it, from where it
+    is got to."""
     moments, moment = np.unique(np.concatenate([schedule.start_ps, schedule.finish_ps]), return_inverse=True)
     start, finish = moment.reshape(2, -1)
     place = schedule.chunk.astype(np.int64) * schedule.collective.num_ranks
     leaving, entering = ((place + rank) * len(moments) for rank in (schedule.src, schedule.dst))
+    leaving[own.transfers] = -len(moments) * (2 + np.arange(len(own.transfers)))  # no chunk of any rank
 
     def meets(own: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.bool_]:
         begun = np.searchsorted(np.sort(other + start), own + finish)

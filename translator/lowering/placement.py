@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from hocket.base.errors import ScheduleError
 from hocket.schedule import BUFFERS, Collective, Kind
 
-__all__ = ["LocalCopy", "Placement"]
+__all__ = ["BEFORE", "LocalCopy", "Placement"]
 
-_BEFORE, _AFTER = -1, 2**63 - 1  # times before and after those of all transfers
+BEFORE, _AFTER = -1, 2**63 - 1  # times before and after those of all transfers
 _INPUT, _OUTPUT, _SCRATCH = (BUFFERS.index(name) for name in "ios")
 
 
@@ -100,17 +100,17 @@ class Placement:
         kind, slots, block = self.collective.kind, self.collective.slots, self.block
         ranks = range(self.collective.num_ranks)
         if self._copied:
-            return [LocalCopy(rank, _INPUT, 0, _SCRATCH, 0, slots, _BEFORE) for rank in ranks]
+            return [LocalCopy(rank, _INPUT, 0, _SCRATCH, 0, slots, BEFORE) for rank in ranks]
         if self.in_place:
             return []
         if kind.reduces:
             everything = np.arange(self.collective.num_ranks, dtype=np.int32)
             homes, _ = self.home(everything, np.zeros_like(everything))
-            return [LocalCopy(rank, _INPUT, 0, int(homes[rank]), 0, slots, _BEFORE) for rank in ranks]
+            return [LocalCopy(rank, _INPUT, 0, int(homes[rank]), 0, slots, BEFORE) for rank in ranks]
         from_start, to_start = (kind.shares_buffer or whole for whole in (kind.input_is_block, kind.output_is_block))
         count = slots if kind.shares_buffer else block
         return [  # what a rank has for itself
-            LocalCopy(rank, _INPUT, 0 if from_start else at, _OUTPUT, 0 if to_start else at, count, _BEFORE)
+            LocalCopy(rank, _INPUT, 0 if from_start else at, _OUTPUT, 0 if to_start else at, count, BEFORE)
             for rank in ([self.collective.root] if kind.rooted else ranks)
             for at in [rank * block]
         ]

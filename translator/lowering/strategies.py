@@ -16,19 +16,25 @@ from hocket.translator.lowering.proving import Translated, prove
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.xml_write import LimitError, to_xml_noted
 
-__all__ = ["fewer_chunks", "predictor", "quickest", "rounds"]
+__all__ = ["fewer_chunks", "in_steps", "predictor", "quickest", "rounds"]
 
 
 def rounds(plain: list[Strategy], lowering: Lowering, schedule: Schedule | None = None) -> Iterator[list[Strategy]]:
     """The strategies to try, and what else, one after the other, where none of them fits a runtime: coarser chunks of
-    the schedule (too many steps), connections that share thread blocks (too many of these), both."""
-    yield plain
+    the schedule (too many steps), connections that share thread blocks (too many of these), both. Schedules whose ranks
+    send all that they have, mostly a few bytes, are tried in steps too: with one message for all chunks."""
+    yield [*plain, *in_steps(plain, schedule)]
     coarser = [] if schedule is None else mergeable(schedule)
     for factor in coarser:
         yield [replace(each, merged=factor) for each in plain]
     if lowering.paired is None:
         for factor in (1, *coarser):
             yield [replace(each, merged=factor, paired=True) for each in plain]
+
+
+def in_steps(plain: list[Strategy], schedule: Schedule | None) -> list[Strategy]:
+    """The same in steps, of schedules whose ranks send all that they have."""
+    return [replace(each, levelled=True) for each in plain] if schedule is not None and schedule.is_own.any() else []
 
 
 def predictor(

@@ -6,6 +6,7 @@ from hocket.base.files import write_file
 from hocket.base.text import shell_word
 from hocket.schedule import Schedule
 from hocket.translator.launching import where
+from hocket.translator.lowering.levels import levelled
 from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.mscclpp.lower import TranslatedPlan, lower_to_plan
 from hocket.translator.mscclpp.plan import ExecutionPlan
@@ -17,11 +18,13 @@ __all__ = ["plan_recipe", "translate_to_plan"]
 def translate_to_plan(
     schedule: Schedule, path: Path | str, lowering: Lowering | None = None, *, ranks_per_node: int | None = None
 ) -> TranslatedPlan:
-    """Writes the schedule as an MSCCL++ plan; the arguments are those of `lower_to_plan`.
+    """Writes the schedule as an MSCCL++ plan; the arguments are those of `lower_to_plan`. What ranks send of their own
+    contributions leaves at once, in one message to each other rank.
 
     Raises ScheduleError, with nothing written, when the plan does not fit MSCCL++ or the proof fails.
     """
-    translation = lower_to_plan(schedule, lowering, ranks_per_node=ranks_per_node)
+    steps = levelled(schedule) if schedule.is_own.any() else None
+    translation = lower_to_plan(steps or schedule, lowering, ranks_per_node=ranks_per_node)
     write_file(path, to_json(translation.plan))
     return translation
 

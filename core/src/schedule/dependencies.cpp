@@ -69,7 +69,10 @@ Gates find_gates(const Transfers& transfers) {
       finder.forget(transfers.dst(id));
     }
     replay.run(
-        ids, transfers.start, transfers.finish, [&](int32_t id) { finder.send(id, transfers.src(id)); },
+        ids, transfers.start, transfers.finish,
+        [&](int32_t id) {
+          if (!transfers.is_own(id)) finder.send(id, transfers.src(id));
+        },
         [&](int32_t id) { finder.deliver(id, transfers.dst(id), transfers.reduce[id]); });
   }
   return finder.take();
@@ -84,7 +87,10 @@ Gates find_gates(const Pattern& pattern) {
   // Within a step all sends come before all deliveries: a pattern's step n works on what steps before n left.
   for (Picoseconds& step : finish) step++;
   ChunkReplay().run(
-      ids, pattern.step, finish, [&](int32_t id) { finder.send(id, pattern.sends[id]); },
+      ids, pattern.step, finish,
+      [&](int32_t id) {
+        if (!pattern.is_own(id)) finder.send(id, pattern.sends[id]);
+      },
       [&](int32_t id) { finder.deliver(id, pattern.delivers[id], pattern.reduce[id]); });
   return finder.take();
 }

@@ -13,7 +13,9 @@ void check(const Pattern& pattern) {
     if (column.size() != count) throw ScheduleError("the columns of the pattern differ in length");
     if (std::ranges::any_of(column, negative)) throw ScheduleError("a number in the pattern is negative");
   }
-  if (pattern.reduce.size() != count) throw ScheduleError("the columns of the pattern differ in length");
+  if (pattern.reduce.size() != count || (!pattern.own.empty() && pattern.own.size() != count)) {
+    throw ScheduleError("the columns of the pattern differ in length");
+  }
   if (!std::ranges::is_sorted(pattern.step)) throw ScheduleError("the steps of the pattern must ascend");
 }
 

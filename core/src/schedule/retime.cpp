@@ -28,7 +28,10 @@ std::vector<uint64_t> contents(const Transfers& transfers, std::span<const Picos
     const auto ids = index.of(chunk);
     for (const int32_t id : ids) held[transfers.src(id)] = held[transfers.dst(id)] = 0;
     replay.run(
-        ids, start, finish, [&](int32_t id) { sent[id] = held[transfers.src(id)]; },
+        ids, start, finish,
+        [&](int32_t id) {
+          if (!transfers.is_own(id)) sent[id] = held[transfers.src(id)];
+        },
         [&](int32_t id) {
           uint64_t& at = held[transfers.dst(id)];
           at = (transfers.reduce[id] ? at : 0) + mix(id);

@@ -56,7 +56,7 @@ void check(const RouteTable& routes) {
 void check(const Transfers& transfers) {
   const size_t count = transfers.chunk.size();
   if (transfers.route.size() != count || transfers.reduce.size() != count || transfers.start.size() != count ||
-      transfers.finish.size() != count) {
+      transfers.finish.size() != count || (!transfers.own.empty() && transfers.own.size() != count)) {
     throw ScheduleError("the columns of the transfers differ in length");
   }
   if (count > std::numeric_limits<int32_t>::max()) throw ScheduleError("more than 2^31 - 1 transfers");

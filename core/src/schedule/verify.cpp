@@ -56,6 +56,7 @@ class DataFlow {
         num_holders_(num_ranks_ + conditions.relays.size()),
         full_(words_),
         held_(num_holders_ * words_),
+        contributes_(num_holders_),
         copied_(num_holders_),
         delivered_(num_holders_),
         holder_of_(transfers.graph->num_nodes(), -1) {
@@ -98,15 +99,27 @@ class DataFlow {
     std::ranges::fill(held_, 0);
     std::ranges::fill(full_, 0);
     std::ranges::fill(delivered_, 0);
+    contributes_.assign(num_holders_, false);
     for (const int32_t rank : conditions_.sets.of(conditions_.origin[chunk])) {
       const uint64_t contribution = 1ull << (bit(rank) % 64);
       held(rank)[bit(rank) / 64] |= contribution;
       full_[bit(rank) / 64] |= contribution;
+      contributes_[rank] = true;
     }
   }
 
   void send(int32_t id, uint64_t* snapshot) {
-    const uint64_t* source = held(holder_of_[transfers_.src(id)]);
+    const int32_t from = holder_of_[transfers_.src(id)];
+    if (transfers_.is_own(id)) {
+      if (!contributes_[from]) {
+        throw ScheduleError(transfers_.describe(id) + ": " + transfers_.name(transfers_.src(id)) +
+                            " sends its own contribution to the chunk, and has none");
+      }
+      std::fill(snapshot, snapshot + words_, uint64_t{0});
+      snapshot[bit(from) / 64] = 1ull << (bit(from) % 64);
+      return;
+    }
+    const uint64_t* source = held(from);
     if (std::all_of(source, source + words_, [](uint64_t word) { return word == 0; })) {
       throw ScheduleError(transfers_.describe(id) + ": " + transfers_.name(transfers_.src(id)) +
                           " does not hold the chunk when it sends it");
@@ -163,7 +176,7 @@ class DataFlow {
   const bool sums_;
   const size_t words_, num_holders_;
   std::vector<uint64_t> full_, held_, sent_;
-  std::vector<bool> copied_;
+  std::vector<bool> contributes_, copied_;
   std::vector<Picoseconds> delivered_;
   std::vector<int32_t> holder_of_;  // of each node: position in `held_`; ranks of the group, then relays; -1: none
   ChunkReplay replay_;

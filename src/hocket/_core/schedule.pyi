@@ -19,6 +19,7 @@ class Transfers:
         start_ps: NDArray[np.int64],
         finish_ps: NDArray[np.int64],
         num_chunks: int,
+        own: NDArray[np.bool_],
     ) -> None: ...
 
 class RankSets:

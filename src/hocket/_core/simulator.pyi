@@ -28,6 +28,7 @@ class Plan:
         sends: NDArray[np.int32],
         delivers: NDArray[np.int32],
         reduce: NDArray[np.bool_],
+        own: NDArray[np.bool_],
         step: NDArray[np.int64],
         bytes: NDArray[np.int64],
         copies: int,

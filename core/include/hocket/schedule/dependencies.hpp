@@ -18,7 +18,8 @@ struct Gates {
 };
 
 /// The gates of a schedule. A transfer waits for the deliveries of its chunk into its source that finished by its
-/// start, from the last copy on (a copy overwrites what came before). O(M log M).
+/// start, from the last copy on (a copy overwrites what came before); one that carries its source's own contribution
+/// waits for nothing. O(M log M).
 Gates find_gates(const Transfers& transfers);
 
 /// The same for the transfers of one rank and the gates that it sees. A gate that a transfer feeds is one of its

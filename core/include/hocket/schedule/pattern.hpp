@@ -16,8 +16,10 @@ struct Pattern {
   std::span<const int32_t> delivers;
   std::span<const bool> reduce;
   std::span<const Picoseconds> step;
+  std::span<const bool> own;  ///< as in Transfers
 
   int64_t size() const { return static_cast<int64_t>(step.size()); }
+  bool is_own(int64_t id) const { return !own.empty() && own[id]; }
 };
 
 /// Throws ScheduleError unless the columns agree in length, no number is negative, and the steps ascend.

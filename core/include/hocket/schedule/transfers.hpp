@@ -37,11 +37,14 @@ struct Transfers : RouteTable {
   std::span<const Picoseconds> start;
   std::span<const Picoseconds> finish;
   int64_t num_chunks;
+  std::span<const bool> own = {};  ///< empty: no transfer carries its source's own contribution
 
   int64_t size() const { return static_cast<int64_t>(chunk.size()); }
   /// Node that a transfer leaves / reaches.
   int32_t src(int64_t id) const { return route_src(route[id]); }
   int32_t dst(int64_t id) const { return route_dst(route[id]); }
+  /// Whether it carries what its source contributes, whatever that has got of the chunk since.
+  bool is_own(int64_t id) const { return !own.empty() && own[id]; }
   /// `transfer 7 (chunk 3, rank 0 -> 1, 500..1500)` for messages, with nodes of the topology.
   std::string describe(int64_t id) const;
   /// `rank 3`, or `switch 8`.

@@ -149,7 +149,8 @@ def _steps(schedule: Schedule) -> bytes:
     """What tells programs apart: who sends which chunk to whom when, by places in the group."""
     place = schedule.collective_rank
     ends = (place[ends[schedule.route]] for ends in (schedule.route_src, schedule.route_dst))
-    columns = (*ends, schedule.chunk, schedule.reduce, schedule.start_ps, np.array([schedule.collective.num_chunks]))
+    marks = (schedule.reduce, schedule.is_own)
+    columns = (*ends, schedule.chunk, *marks, schedule.start_ps, np.array([schedule.collective.num_chunks]))
     return b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
 
 
