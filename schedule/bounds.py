@@ -55,7 +55,7 @@ from hocket.topology import Topology, all_gather_cut, eccentricity_ps, routes
 from hocket.topology.model import LinkIndex
 from hocket.topology.partition import Partition
 
-__all__ = ["lower_bound"]
+__all__ = ["at_pace", "lower_bound"]
 
 _PICOSECONDS = 10**12
 _NEVER_PS = 2**63 - 1
@@ -89,7 +89,7 @@ def lower_bound(
         return Bound(0, "no block has a byte")
     ranks = np.arange(collective.num_ranks, dtype=np.int32) if group is None else group
     holding = Holding.BLOCKING if blocking else Holding.SHARED if shared or split else Holding.WIRE
-    paced = _paced(topology, collective.largest_chunk_bytes) if blocking else topology
+    paced = at_pace(topology, collective.largest_chunk_bytes) if blocking else topology
     helpers = relays and len(ranks) < topology.num_ranks
     latency = [] if searched is not None else [*_latency(collective, topology, ranks, split)]
     far_ps = 0 if searched is None else _on_routes(collective, topology, ranks, ranks[np.array(searched)])
@@ -114,9 +114,9 @@ def lower_bound(
     return bound
 
 
-def _paced(topology: Topology, chunk_bytes: int) -> Topology:
+def at_pace(topology: Topology, chunk_bytes: int) -> Topology:
     """The topology with the bytes/s, rounded up, that each link passes on when it rests for its latency after each
-    chunk: no link does better with smaller chunks."""
+    chunk of so many bytes: no link does better with smaller chunks."""
     if chunk_bytes == 0 or not topology.latency_ps.any():
         return topology
     moved = chunk_bytes * _PICOSECONDS
