@@ -2,9 +2,9 @@
 
 Example: python -m hocket.bench.chunk_counts --case 'all_gather torus*'
 
-Each number of chunks up to `--most` (beyond 16 in steps of an eighth) is searched as `hocket synthesize --chunks K` does;
-`doubling` is what the best would be of those that are taken while each doubling saves 3 % and its bound allows for that,
-which is how the number was chosen before. 1 GiB, CPU seconds of the search alone.
+Each number of chunks up to `--most` (beyond 16 in steps of an eighth) is searched as `hocket synthesize --chunks K`
+does; `doubling` is what the best would be of those that are taken while each doubling saves 3 % and its bound allows
+for that, which is how the number was chosen before. 1 GiB, CPU seconds.
 """
 
 import time

@@ -32,6 +32,8 @@ contribution to it still takes a way from link to link, and two chunks never sha
   one byte a rank. Where links serve one chunk at a time, and sizes allow to look at all sets (by maximum flows to every
   rank, `cut_bound`), in slots of whole transfers; a switch's link is held at least as long as the widest route over it.
 
+Where latency and bandwidth add up: `hocket.schedule.latency_bounds`.
+
 A link that blocks passes on no more bytes/s than the largest chunk per its serialization + latency: of **machines**,
 **planes**, **lines** and the **cut** this is the bandwidth then.
 """
@@ -50,6 +52,7 @@ from hocket.base.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.crossings import entering, leaving
 from hocket.schedule.flow_bounds import one_end_bounds, path_bounds
+from hocket.schedule.latency_bounds import latency_bounds
 from hocket.schedule.schedule import Bound
 from hocket.topology import Topology, all_gather_cut, eccentricity_ps, routes
 from hocket.topology.model import LinkIndex
@@ -98,6 +101,7 @@ def lower_bound(
         *_ports(collective, topology, ranks, holding, helpers, split),
         *_parts(collective, topology, paced, ranks, holding, helpers, split),
         *_cut(collective, topology, paced, ranks, holding),
+        *latency_bounds(collective, topology, ranks, helpers),
     ]
     if searched is not None and far_ps >= max((bound.time_ps for bound in bounds), default=0):
         bounds += _latency(collective, topology, ranks, split, ranks[np.array(searched)])

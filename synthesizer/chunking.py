@@ -25,10 +25,10 @@ _TRIAL_S = 2.0
 _LARGE_GAIN = 0.2
 _TRIAL_ATTEMPTS = 4
 _SECONDS_PER_DELIVERY = 1.5e-6
-# All engines are asked at the first number and at this one, elsewhere those that came within so much of the best at the
-# nearest of these: some engines are good with many chunks only.
+# All engines are asked at the first number and at this one, elsewhere the two best at the nearest of these if both came
+# within so much of the best: some engines are good with many chunks only.
 _SECOND_LOOK = 4
-_NEAR_PERCENT = 104
+_NEAR_PERCENT, _MOST_NEAR = 104, 2
 # Of a search at length those take part that came so near in the trial.
 _IN_THE_RUNNING_PERCENT = 103
 # Doublings end after this many in a row that did not help, or that bounds say cannot.
@@ -199,7 +199,10 @@ class _Trials:
         if number in (1, _SECOND_LOOK) or self.limited or not looks:
             return None
         nearest = min(looks, key=lambda look: abs(log2(look) - log2(number)))
-        return _within(self.contests[nearest], _NEAR_PERCENT)
+        near, times = _within(self.contests[nearest], _NEAR_PERCENT), self.contests[nearest].times
+        problem = self.problem(nearest).alone or self.problem(nearest)
+        order = sorted(near, key=lambda way: (times[way], way.seconds(problem), way.name))
+        return frozenset(order[:_MOST_NEAR])
 
     def _cost_s(self, number: int) -> float:
         return self.problem(number).collective.num_deliveries * _SECONDS_PER_DELIVERY * _TRIAL_ATTEMPTS

@@ -35,7 +35,7 @@ _GOOD_ENOUGH = 1_000_100
 # From this part of the bound on a gain is worth all the time that is affordable.
 _LARGE_GAIN = 0.2
 # Collectives that take a millisecond are worth all of it, quicker ones a part.
-_LONG_PS, _LEAST_SHARE = 10**9, 0.05
+_LONG_PS = 10**9
 
 
 @dataclass
@@ -119,7 +119,7 @@ def worth_s(best: AnySchedule, problem: Problem, affordable_s: float) -> float:
 def share_of_worth(time_ps: int) -> float:
     """The part of the usual seconds that a search with free chunks is worth for a collective that takes so long: of
     microseconds a per cent is less than what any model of links leaves out."""
-    return min(1.0, max(_LEAST_SHARE, time_ps / _LONG_PS))
+    return min(1.0, time_ps / _LONG_PS)
 
 
 def _proved_ps(schedule: AnySchedule) -> int:

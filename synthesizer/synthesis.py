@@ -19,6 +19,9 @@ from hocket.topology import Topology
 
 __all__ = ["Synthesized", "solve", "synthesize"]
 
+# From this share of worth on (50 us) more than the trials of numbers of chunks is searched.
+_WORTH_MORE = 0.05
+
 
 @dataclass(frozen=True, eq=False)
 class Synthesized:
@@ -112,6 +115,8 @@ def solve(
         choice = choose_chunks(aimed.cut, search, engine)
         chosen = aimed.cut(choice.schedule.collective.chunks_per_rank)
         share = share_of_worth(choice.schedule.time_ps) if time_limit_s is None else 1.0
+        if share < _WORTH_MORE:
+            return choice.schedule
         return best_schedule(chosen, tireless, engine, affordable_s * share, choice.schedule, Contest(choice.engines))
 
     begin = time.perf_counter()
