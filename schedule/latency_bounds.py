@@ -9,11 +9,13 @@ sum of latencies, and a link of b bytes/s brings at most b times as many bytes a
   T - t; what must get to all ranks, as far as to the farthest.
 - **parts and what follows inside** (no switch computes, nobody relays): let m ranks of a part all want what is outside
   of it. A bit that comes from outside to fewer than m of them goes on inside to another, which takes the least latency
-  s between two ranks of the part or more: so it has come in by T - s. A bit that comes in later does so m times. Of N
-  bytes let x come in by T - s and the others m times each. With a latency of a at least, and W bytes/s into the part,
+  s between two ranks of the part or more: so it has come in by T - s. A bit that comes in later does so m times. Of
+  the N bytes that start at a distance of a or more let x come in by T - s and the others m times each. They pass links
+  into the part within T - a; so with W bytes/s into it
 
-      x <= W (T - s - a),  x + m (N - x) <= W (T - a),  so  T >= a + min(m N / W, N / W + s (m - 1) / m).
+      x <= W (T - s - a),  x + m (N - x) <= W (T - a),  so  T >= a + min(m N / W, N / W + s (m - 1) / m), for every a.
 
+  Parts are machines, planes, halves, lines, and ranks that the faster links of a network without switches join.
   Summing up is the mirror image in time, where ranks of a part send a bit out themselves, or first to each other. In an
   all_reduce both count: let fewer than m transfers of a position go into the part, with m at most the ranks inside and
   outside. Then some rank outside sends none of them, and some rank inside gets none of them; what the one contributes
@@ -28,13 +30,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.collectives import Held
+from hocket.base.units import format_bandwidth
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Bound
 from hocket.topology import Topology
+from hocket.topology.partition import Partition
 
 __all__ = ["latency_bounds"]
 
-_MOST_NODES = 300
+_MOST_NODES, _MOST_KINDS = 300, 4
 _PICOSECONDS = 10**12
 _FAR_PS = 2**61
 _Times = NDArray[np.int64]
@@ -60,18 +64,49 @@ def latency_bounds(
         yield Bound(int(times[worst]), f"{name} of rank {ranks[worst]} after latency")
     if topology.in_network or helpers or len(ranks) < 3:
         return
-    for partition in topology.partitions[1:]:
+    spread = needs.spread
+    name, far = ("ingress", distances) if spread else ("egress", distances.T)
+    for partition in _partitions(topology):
         used, part = np.unique(partition.part[ranks], return_inverse=True)
         if len(used) in (1, len(ranks)):
             continue
-        bandwidths = partition.ingress_bandwidth[used], partition.egress_bandwidth[used]
-        for number in range(len(used)):
-            inside = part == number
-            whole = distances if needs.spread else distances.T
-            time = needs.crossing(inside, whole, int(bandwidths[0 if needs.spread else 1][number]))
-            if time:
-                name = partition.one.format(partition.names[used[number]])
-                yield Bound(time, f"{'ingress' if needs.spread else 'egress'} of {name} and latency inside")
+        bandwidth = (partition.ingress_bandwidth if spread else partition.egress_bandwidth)[used].astype(np.float64)
+        crossed = [needs.crossing(part == number, far, bandwidth[number]) for number in range(len(used))]
+        worst = int(np.argmax(crossed))
+        yield Bound(
+            crossed[worst], f"{name} of {partition.one.format(partition.names[used[worst]])} and latency inside"
+        )
+
+
+@lru_cache(maxsize=16)
+def _partitions(topology: Topology) -> tuple[Partition, ...]:
+    """The topology's own, and the ranks that links of a bandwidth or more join to each other."""
+    kinds = np.unique(topology.bandwidth)[1:]
+    if topology.num_nodes > topology.num_ranks or len(kinds) > _MOST_KINDS:
+        return topology.partitions[1:]
+    joined = [
+        Partition.by(
+            f"the ranks that links of {format_bandwidth(kind)} join to rank {{}}",
+            "all ranks that such links join",
+            _first_joined(topology, topology.bandwidth >= kind),
+            topology.graph,
+            topology.reversed_graph,
+        )
+        for kind in kinds.tolist()
+    ]
+    return (*topology.partitions[1:], *joined)
+
+
+def _first_joined(topology: Topology, links: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Of each rank the first that it is joined to by such links."""
+    first = np.arange(topology.num_ranks)
+    src, dst = topology.src[links], topology.dst[links]
+    while True:
+        before = first.copy()
+        np.minimum.at(first, dst, first[src])
+        np.minimum.at(first, src, first[dst])
+        if np.array_equal(before, first):
+            return first
 
 
 @lru_cache(maxsize=16)
@@ -149,20 +184,24 @@ class _Needs:
         spread = kind.after is Held.EVERYONE  # all_gather; else reduce_scatter
         return cls(*((each, own) if spread else (own, each)), block, spread=spread, both=False)
 
-    def crossing(self, inside: NDArray[np.bool_], far: _Times, bandwidth: int) -> int:
+    def crossing(self, inside: NDArray[np.bool_], far: _Times, bandwidth: float) -> int:
         """The time for what all ranks inside a part want of others (with `far` and `bandwidth` turned around: for what
         they all contribute to of others'); 0 where there is nothing."""
         outside = ~inside
-        amount = self.entering.bytes[0, 0] if self.both else self.whole[outside].sum()
-        if not amount or not bandwidth:
-            return 0
-        latency = int(far[np.ix_(outside, inside)].min())
+        distance = far[np.ix_(outside, inside)].min(axis=1)
         within, copies = _nearest(far, inside), int(inside.sum())
         if self.both:
+            distance, amount = distance.min(keepdims=True), self.entering.bytes[:1, 0]
             within, copies = within + _nearest(far, outside), min(copies, int(outside.sum()))
-        once_ps = int(_transfer_times(np.array(amount), np.array(float(bandwidth))))
-        often_ps = int(_transfer_times(np.array(amount * copies), np.array(float(bandwidth))))
-        return latency + min(often_ps, once_ps + within * (copies - 1) // copies)
+        else:
+            amount = self.whole[outside]
+        order = np.argsort(-distance, kind="stable")[amount[np.argsort(-distance, kind="stable")] > 0]
+        if not len(order):
+            return 0
+        distance, amount, over = distance[order], amount[order].cumsum(), np.array(bandwidth)
+        once_ps = _transfer_times(amount, over) + within * (copies - 1) // copies
+        often_ps = _transfer_times(amount.astype(np.float64) * copies, over)
+        return int((distance + np.minimum(once_ps, often_ps)).max())
 
 
 def _nearest(far: _Times, members: NDArray[np.bool_]) -> int:
@@ -171,7 +210,7 @@ def _nearest(far: _Times, members: NDArray[np.bool_]) -> int:
     return int(among[~np.eye(len(among), dtype=np.bool_)].min(initial=_FAR_PS)) if len(among) > 1 else 0
 
 
-def _transfer_times(amount: NDArray[np.int64], bandwidth: NDArray[np.float64]) -> _Times:
+def _transfer_times(amount: NDArray[np.int64] | NDArray[np.float64], bandwidth: NDArray[np.float64]) -> _Times:
     """Picoseconds, rounded down by more than floating point can be wrong: the same on any machine, as IEEE 754 says
     what each operation yields."""
     times = np.minimum(amount.astype(np.float64) * _PICOSECONDS / np.maximum(bandwidth, 1.0), float(_FAR_PS))
