@@ -14,6 +14,7 @@ with late_imports(__name__):
     from hocket.schedule.exchange_planning import plan_exchanges
     from hocket.schedule.execute import Proof, attempt, execute, least_safe_count
     from hocket.schedule.folded import AnySchedule, FoldedSchedule, Phase, TransferColumns
+    from hocket.schedule.free_bounds import bound_of_any_chunks
     from hocket.schedule.joint import Joint, verify_together
     from hocket.schedule.kernel import Actions, Kernel, Move, Wait, Work
     from hocket.schedule.pace import Pace
@@ -77,6 +78,7 @@ __all__ = [
     "Wait",
     "Work",
     "attempt",
+    "bound_of_any_chunks",
     "busiest_of",
     "certificate",
     "concatenate",

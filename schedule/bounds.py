@@ -32,6 +32,8 @@ contribution to it still takes a way from link to link, and two chunks never sha
   one byte a rank. Where links serve one chunk at a time, and sizes allow to look at all sets (by maximum flows to every
   rank, `cut_bound`), in slots of whole transfers; a switch's link is held at least as long as the widest route over it.
 
+Where latency and bandwidth add up: `hocket.schedule.latency_bounds`.
+
 A link that blocks passes on no more bytes/s than the largest chunk per its serialization + latency: of **machines**,
 **planes**, **lines** and the **cut** this is the bandwidth then.
 """
@@ -50,12 +52,13 @@ from hocket.base.errors import Infeasible
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.crossings import entering, leaving
 from hocket.schedule.flow_bounds import one_end_bounds, path_bounds
+from hocket.schedule.latency_bounds import latency_bounds
 from hocket.schedule.schedule import Bound
 from hocket.topology import Topology, all_gather_cut, eccentricity_ps, routes
 from hocket.topology.model import LinkIndex
 from hocket.topology.partition import Partition
 
-__all__ = ["lower_bound"]
+__all__ = ["at_pace", "lower_bound"]
 
 _PICOSECONDS = 10**12
 _NEVER_PS = 2**63 - 1
@@ -89,7 +92,7 @@ def lower_bound(
         return Bound(0, "no block has a byte")
     ranks = np.arange(collective.num_ranks, dtype=np.int32) if group is None else group
     holding = Holding.BLOCKING if blocking else Holding.SHARED if shared or split else Holding.WIRE
-    paced = _paced(topology, collective.largest_chunk_bytes) if blocking else topology
+    paced = at_pace(topology, collective.largest_chunk_bytes) if blocking else topology
     helpers = relays and len(ranks) < topology.num_ranks
     latency = [] if searched is not None else [*_latency(collective, topology, ranks, split)]
     far_ps = 0 if searched is None else _on_routes(collective, topology, ranks, ranks[np.array(searched)])
@@ -98,6 +101,7 @@ def lower_bound(
         *_ports(collective, topology, ranks, holding, helpers, split),
         *_parts(collective, topology, paced, ranks, holding, helpers, split),
         *_cut(collective, topology, paced, ranks, holding),
+        *latency_bounds(collective, topology, ranks, helpers),
     ]
     if searched is not None and far_ps >= max((bound.time_ps for bound in bounds), default=0):
         bounds += _latency(collective, topology, ranks, split, ranks[np.array(searched)])
@@ -114,9 +118,9 @@ def lower_bound(
     return bound
 
 
-def _paced(topology: Topology, chunk_bytes: int) -> Topology:
+def at_pace(topology: Topology, chunk_bytes: int) -> Topology:
     """The topology with the bytes/s, rounded up, that each link passes on when it rests for its latency after each
-    chunk: no link does better with smaller chunks."""
+    chunk of so many bytes: no link does better with smaller chunks."""
     if chunk_bytes == 0 or not topology.latency_ps.any():
         return topology
     moved = chunk_bytes * _PICOSECONDS

@@ -1,6 +1,6 @@
 """Makes schedules for a topology."""
 
-from hocket.synthesizer.chunking import choose_chunks
+from hocket.synthesizer.chunking import ChunkChoice, choose_chunks
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.engines import ENGINES, engine_names
 from hocket.synthesizer.objective import Objective
@@ -15,6 +15,7 @@ from hocket.synthesizer.windows import ScheduleWindow, windows
 __all__ = [
     "AUTO",
     "ENGINES",
+    "ChunkChoice",
     "Engine",
     "Objective",
     "Problem",

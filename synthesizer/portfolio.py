@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from hocket.base.errors import Infeasible, ScheduleError, Stopped
 from hocket.schedule import AnySchedule, Bound
@@ -15,7 +15,17 @@ from hocket.synthesizer.resources import require_memory, require_patience, requi
 from hocket.synthesizer.search import Search
 from hocket.synthesizer.time_reversal import Halves
 
-__all__ = ["AFFORDABLE_S", "AUTO", "best_schedule", "cheapest_s", "choices", "good_enough_ps", "worth_s"]
+__all__ = [
+    "AFFORDABLE_S",
+    "AUTO",
+    "Contest",
+    "best_schedule",
+    "cheapest_s",
+    "choices",
+    "good_enough_ps",
+    "share_of_worth",
+    "worth_s",
+]
 
 AUTO = "auto"
 # `auto` asks no engine that would need more seconds, unless it is given more time.
@@ -24,6 +34,17 @@ AFFORDABLE_S = 10.0
 _GOOD_ENOUGH = 1_000_100
 # From this part of the bound on a gain is worth all the time that is affordable.
 _LARGE_GAIN = 0.2
+# Collectives that take a millisecond are worth all of it, quicker ones a part.
+_LONG_PS = 10**9
+
+
+@dataclass
+class Contest:
+    """Which of the engines' ways take part in a search (None: all), and to what time (ps) each of those that found
+    anything came."""
+
+    among: frozenset[Engine] | None = None
+    times: dict[Engine, int] = field(default_factory=dict)
 
 
 def choices() -> tuple[str, ...]:
@@ -37,20 +58,22 @@ def best_schedule(
     engine: str = AUTO,
     affordable_s: float = AFFORDABLE_S,
     best: AnySchedule | None = None,
+    contest: Contest | None = None,
 ) -> AnySchedule:
     """The quickest schedule that the engines find, or `best`, which is known already; neither verified nor compared
     with a bound.
 
     Ends early within 0.01 % of the problem's bound or at the search's own target, and, with what was found so far, when
-    asked to stop; `auto` asks no engine that would take longer than what could be gained is worth. Raises
-    ScheduleError where no engine can do what is asked, Infeasible where none could, and Stopped when there was no time
-    to find anything.
+    asked to stop; `auto` asks no engine that would take longer than what could be gained is worth. `contest` says who
+    takes part, and learns who came how far. Raises ScheduleError where no engine can do what is asked, Infeasible where
+    none could, and Stopped when there was no time to find anything.
     """
     if problem.alone is not None:
-        return problem.place(best_schedule(problem.alone, search, engine, affordable_s))
+        return problem.place(best_schedule(problem.alone, search, engine, affordable_s, None, contest))
     if problem.relays and best is None:
         with suppress(Infeasible, ScheduleError):
             best = best_schedule(problem.without_relays, search, engine, affordable_s)
+    contest = Contest() if contest is None else contest
     require_routes(problem, search)
     progress = search.progress
     progress.bound_ps, progress.best_ps = problem.bound.time_ps, None if best is None else best.time_ps
@@ -60,12 +83,15 @@ def best_schedule(
         return best
     try:
         for way in _choose(problem, engine, affordable_s, search):
+            if contest.among is not None and way not in contest.among:
+                continue
             if best is not None and engine == AUTO and way.seconds(problem) > worth_s(best, problem, affordable_s):
                 continue
             if not engine_named(way.name).folds:
                 require_memory(problem)
             progress.engine = way.name
             for schedule in way.solve(problem, search):
+                contest.times[way] = min(schedule.time_ps, contest.times.get(way, schedule.time_ps))
                 if best is None or (schedule.time_ps, -_proved_ps(schedule)) < (best.time_ps, -_proved_ps(best)):
                     best, progress.best_ps, progress.found = schedule, schedule.time_ps, True
             if best is not None and (best.time_ps <= search.target_ps or search.stop.asked):
@@ -88,6 +114,12 @@ def worth_s(best: AnySchedule, problem: Problem, affordable_s: float) -> float:
     more could be gained, in proportion below. The gain, not the time, decides when an answer is good enough."""
     possible = (best.time_ps - problem.bound.time_ps) / max(1, problem.bound.time_ps)
     return affordable_s * min(1.0, possible / _LARGE_GAIN)
+
+
+def share_of_worth(time_ps: int) -> float:
+    """The part of the usual seconds that a search with free chunks is worth for a collective that takes so long: of
+    microseconds a per cent is less than what any model of links leaves out."""
+    return min(1.0, time_ps / _LONG_PS)
 
 
 def _proved_ps(schedule: AnySchedule) -> int:

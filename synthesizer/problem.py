@@ -16,6 +16,7 @@ from hocket.schedule import (
     Kind,
     RankSetTable,
     Schedule,
+    bound_of_any_chunks,
     lower_bound,
     mirror,
     rank_sets,
@@ -65,8 +66,19 @@ class Problem:
         within = keep_links(self.topology, links_within(self.topology, self.ranks))
         return max(self._bound_on(within), self.alone.bound, key=lambda bound: bound.time_ps)
 
+    @cached_property
+    def bound_any_chunks(self) -> Bound:
+        """A time that no schedule beats, into however many chunks it cuts each rank's part."""
+        if self.alone is None:
+            return self._bound_any_chunks_on(self.topology)
+        within = keep_links(self.topology, links_within(self.topology, self.ranks))
+        return max(self._bound_any_chunks_on(within), self.alone.bound_any_chunks, key=lambda bound: bound.time_ps)
+
     def _bound_on(self, topology: Topology) -> Bound:
         return lower_bound(self.collective, topology, blocking=self.blocking, group=self.group, relays=self.relays)
+
+    def _bound_any_chunks_on(self, topology: Topology) -> Bound:
+        return bound_of_any_chunks(self.collective, topology, self.blocking, self.group, self.relays)
 
     @property
     def ranks(self) -> NDArray[np.int32]:

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import ScheduleError
 from hocket.base.memory import peak_rss_bytes
-from hocket.schedule import AnySchedule, Collective, VerifyReport, verify
+from hocket.schedule import AnySchedule, Bound, Collective, VerifyReport, verify
 from hocket.synthesizer.chunking import choose_chunks
 from hocket.synthesizer.objective import Objective, aim, resize
-from hocket.synthesizer.portfolio import AFFORDABLE_S, AUTO, best_schedule
+from hocket.synthesizer.portfolio import AFFORDABLE_S, AUTO, Contest, best_schedule, share_of_worth
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.synthesizer.supervision import Watch, supervise
@@ -19,14 +19,19 @@ from hocket.topology import Topology
 
 __all__ = ["Synthesized", "solve", "synthesize"]
 
+# From this share of worth on (50 us) more than the trials of numbers of chunks is searched.
+_WORTH_MORE = 0.05
+
 
 @dataclass(frozen=True, eq=False)
 class Synthesized:
-    """A schedule with its bound, what its verification found, the seconds that its search took (the choice of chunks
-    and the engines' work, not the bound and the verification), and the most memory that the process had had when it
-    was done: of a process that does nothing else, what the synthesis took."""
+    """A schedule with its bound, the bound of schedules of any number of chunks, what its verification found, the
+    seconds that its search took (the choice of chunks and the engines' work, not the bound and the verification), and
+    the most memory that the process had had when it was done: of a process that does nothing else, what the synthesis
+    took."""
 
     schedule: AnySchedule
+    bound_any_chunks: Bound
     report: VerifyReport
     seconds: float
     peak_rss_bytes: int
@@ -35,11 +40,16 @@ class Synthesized:
     def of(cls, schedule: AnySchedule, problem: Problem, seconds: float) -> "Synthesized":
         """The schedule as an answer to the problem, whatever its chunks and size. Raises ScheduleError unless it
         verifies."""
-        bound = replace(problem, collective=schedule.collective).bound
-        if schedule.bound is not None and schedule.bound.time_ps > bound.time_ps:  # an engine has proved more
-            bound = schedule.bound
+        answered = replace(problem, collective=schedule.collective)
+        bounds = [answered.bound, answered.bound_any_chunks]
+        if schedule.bound is not None:  # an engine may have proved more
+            bounds.append(schedule.bound)
+        bound = max(bounds, key=lambda bound: bound.time_ps)
         bounded = replace(schedule, bound=bound)
-        return cls(bounded, verify(bounded), seconds, peak_rss_bytes())
+        asked_so = schedule.collective.conditions is not None  # the chunks are part of what was asked for
+        return cls(
+            bounded, bound if asked_so else answered.bound_any_chunks, verify(bounded), seconds, peak_rss_bytes()
+        )
 
 
 def synthesize(
@@ -99,10 +109,15 @@ def solve(
     affordable_s = affordable_s if time_limit_s is None else max(affordable_s, time_limit_s)
 
     def work() -> AnySchedule:
-        known = choose_chunks(aimed.cut, search, engine) if free_chunks else None
-        chosen = aimed if known is None else aimed.cut(known.collective.chunks_per_rank)
         tireless = replace(search, tireless=time_limit_s is not None)
-        return best_schedule(chosen, tireless, engine, affordable_s, known)
+        if not free_chunks:
+            return best_schedule(aimed, tireless, engine, affordable_s)
+        choice = choose_chunks(aimed.cut, search, engine)
+        chosen = aimed.cut(choice.schedule.collective.chunks_per_rank)
+        share = share_of_worth(choice.schedule.time_ps) if time_limit_s is None else 1.0
+        if share < _WORTH_MORE:
+            return choice.schedule
+        return best_schedule(chosen, tireless, engine, affordable_s * share, choice.schedule, Contest(choice.engines))
 
     begin = time.perf_counter()
     found = supervise(work, search.progress, time_limit_s=time_limit_s, watch=watch)

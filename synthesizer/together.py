@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from hocket.base.errors import ScheduleError, Stopped
-from hocket.schedule import Joint, Schedule, retime
+from hocket.schedule import Joint, Schedule, lower_bound, retime
 from hocket.synthesizer.chunking import choose_chunks
 from hocket.synthesizer.portfolio import AUTO, good_enough_ps
 from hocket.synthesizer.problem import Problem
@@ -136,7 +136,11 @@ def _parted(joint: Joint, problems: Sequence[Problem], whole: Synthesized) -> To
     # none ends before it could alone
     bounds = [one.schedule.bound for one in (whole, *parts) if one.schedule.bound is not None]
     bound = max(bounds, key=lambda each: each.time_ps)
-    return Together(parts, replace(whole, schedule=replace(whole.schedule, bound=bound)))
+    first, ranks = problems[0], joint.ranks
+    flow = lower_bound(joint.collective, first.topology, group=ranks, relays=first.relays, split=True)
+    of_any_chunks = max((flow, *(one.bound_any_chunks for one in parts)), key=lambda each: each.time_ps)
+    schedule = replace(whole.schedule, bound=max(bound, of_any_chunks, key=lambda each: each.time_ps))
+    return Together(parts, replace(whole, schedule=schedule, bound_any_chunks=of_any_chunks))
 
 
 def _later(schedule: Schedule, by_ps: int) -> Schedule:
@@ -186,4 +190,4 @@ def _choose(problems: Sequence[Problem], priorities: Sequence[int] | None, solve
         watch=solver.watch,
     )
     solver.interrupted |= search.progress.interrupted
-    return counts[found.collective.num_chunks]
+    return counts[found.schedule.collective.num_chunks]

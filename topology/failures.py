@@ -11,15 +11,25 @@ from numpy.typing import NDArray
 from hocket.base.errors import FormatError, TopologyError
 from hocket.topology.model import Topology
 from hocket.topology.naming import node_name, spans
+from hocket.topology.part_names import NODE_NAME, fabric_links, node_called
 
 __all__ = ["degrade", "share", "without"]
 
 _Mask = NDArray[np.bool_]
+_IN_MACHINE = r"[0-9]{1,9}\.[0-9]{1,9}"
+_FORMS = {
+    "npu": r"[0-9]{1,9}",
+    "switch": NODE_NAME,
+    "link": rf"{NODE_NAME}->?{NODE_NAME}",
+    "gpu": _IN_MACHINE,
+    "nic": _IN_MACHINE,
+}
 
 
 def without(topology: Topology, failures: Iterable[str]) -> Topology:
     """The topology after failures such as `npu:7,9`, `switch:16`, `link:3-4` (both directions) and `link:3->4`, by node
-    ids as in the whole topology.
+    ids as in the whole topology, or by what people call them: `gpu:1.3`, `nic:0.2` (machine, place in it),
+    `switch:spine1`, `link:leaf0-spine1` (`hocket.topology.part_names`).
 
     What is left is numbered anew, in the same order; a note says which rank was which. Dimensions survive as long as
     all ranks do. Raises FormatError for what is no failure, TopologyError when a node or link is not there, fewer than
@@ -102,21 +112,28 @@ def _scaled(
 
 
 def _chosen(topology: Topology, text: str, whole_text: str) -> tuple[_Mask, _Mask]:
-    """The nodes and the links that the text names; `given`: what was asked for, for errors."""
+    """The nodes and the links that the text names; `whole_text`: what was asked for, for errors."""
     nodes, links = np.zeros(topology.num_nodes, np.bool_), np.zeros(topology.num_links, np.bool_)
     what, _, names = text.partition(":")
-    form = {"npu": r"[0-9]{1,9}", "switch": r"[0-9]{1,9}", "link": r"[0-9]{1,9}->?[0-9]{1,9}"}.get(what, "")
+    form = _FORMS.get(what, "")
     for name in names.split(","):
         if not form or not re.fullmatch(form, name.strip()):
-            raise FormatError(f"'{whole_text}': expected npu:7,9 or switch:16 or link:3-4 or, one way only, link:3->4")
-        ids = [int(number) for number in re.findall("[0-9]+", name)]
+            raise FormatError(
+                f"'{whole_text}': expected npu:7,9 or switch:16 or link:3-4 or, one way only, link:3->4; or by name "
+                "gpu:1.3, nic:0.2 (machine, place in it), switch:spine1, link:leaf0-spine1"
+            )
+        called = [f"{what}{name.strip()}"] if what in ("gpu", "nic") else re.findall(NODE_NAME, name)
+        ids = [node_called(topology, node, text) for node in called]
         for node in ids:
             if node >= topology.num_nodes:
                 raise TopologyError(f"'{text}': {topology.name} has no node {node}, only 0 to {topology.num_nodes - 1}")
         if what == "link":
             links |= _between(topology, text, ids[0], ids[1], both=">" not in name)
             continue
-        if (what == "npu") != (ids[0] < topology.num_ranks):
+        if what == "nic" and ids[0] < topology.num_ranks:  # the GPU's own port: only that fails
+            links |= fabric_links(topology) & ((topology.src == ids[0]) | (topology.dst == ids[0]))
+            continue
+        if what in ("npu", "switch") and (what == "npu") != (ids[0] < topology.num_ranks):
             raise TopologyError(f"'{text}': node {ids[0]} of {topology.name} is {_kind(topology, ids[0])}")
         nodes[ids[0]] = True
     return nodes, links

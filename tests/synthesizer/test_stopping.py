@@ -77,7 +77,7 @@ def test_a_stopped_choice_of_chunks_keeps_what_it_found(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(chunking, "best_schedule", stop_at_two)
     problem = Problem(Collective(Kind.ALL_GATHER, 8, 2**30), load_topology(IRREGULAR))
-    assert choose_chunks(problem.cut, Search()).collective.chunks_per_rank == 1
+    assert choose_chunks(problem.cut, Search()).schedule.collective.chunks_per_rank == 1
 
 
 def test_a_time_limit_is_for_each_size_of_a_range() -> None:

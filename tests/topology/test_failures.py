@@ -57,6 +57,54 @@ def test_a_switch_fails() -> None:
     assert computing.in_network == (7, 8, 9, 10, 11, 12)
 
 
+CLUSTER = "dgx-h100:nodes=4,fabric=fat_tree,leaf=2,spines=2"
+
+
+@pytest.mark.parametrize(
+    ("name", "as_numbers"),
+    [
+        ("gpu:1.3", "npu:11"),
+        ("gpu:0.0,2.7", "npu:0,23"),
+        ("nic:0.2", "switch:38"),  # after 32 GPUs and four NVSwitches
+        ("switch:spine0", "switch:70"),
+        ("link:leaf0-spine1", "link:68-71"),
+        ("link:spine1->leaf0", "link:71->68"),
+        ("link:nic0.2-leaf0", "link:38-68"),
+        ("link:gpu1.3-47", "link:11-47"),
+    ],
+)
+def test_parts_of_a_cluster_have_names(name: str, as_numbers: str) -> None:
+    cluster = load(CLUSTER)
+    one, other = without(cluster, [name]), without(cluster, [as_numbers])
+    assert one.num_links < cluster.num_links
+    assert one.fingerprint == other.fingerprint
+
+
+def test_tiers_of_a_product_are_counted_from_its_ranks() -> None:
+    tree = load("fat_tree:8x4,spines=4,bandwidth=50GiB/s,latency=500ns")
+    rest = without(tree, ["link:leaf0-spine1", "switch:spine3"])
+    assert tree.num_links - rest.num_links == 2 + 8
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "nic:0.9",
+            "leaf=2,spines=2 has only NICs of machine 0 0-7",
+        ),
+        ("gpu:4.0", "has only machines 0-3"),
+        ("switch:core0", "has no core switches"),
+        ("link:leaf0-spine2", "has only spine switches 0-1"),
+        ("nic:3", "nic:0.2 (machine, place in it)"),
+    ],
+)
+def test_names_of_what_is_not_there(name: str, message: str) -> None:
+    with pytest.raises(HocketError) as caught:
+        without(load(CLUSTER), [name])
+    assert message in str(caught.value)
+
+
 def test_degraded_links_lose_bandwidth() -> None:
     mesh = load(MESH)
     weak = degrade(mesh, ["link:3->2=0.5", "npu:0=.25"])
@@ -125,7 +173,7 @@ def test_what_is_left_is_the_same_network(data: st.DataObject, topology: Topolog
     assert rest.machine.tolist() == topology.machine[old[old < topology.num_ranks]].tolist()
 
 
-@given(st.text(alphabet="npulinkswtch:->,=0123456789.", max_size=20))
+@given(st.text(alphabet="npulinkswtchgearof:->,=0123456789.", max_size=20))
 def test_any_text_is_a_failure_or_an_error(text: str) -> None:
     mesh = load(MESH)
     for change in (without, degrade):

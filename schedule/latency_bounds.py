@@ -1,0 +1,219 @@
+"""Bounds in which latency and bandwidth add up, for any number of chunks and any sharing of links.
+
+All are about single bits: a bit that starts at rank u is at rank w no sooner than the distance from u to w, the least
+sum of latencies, and a link of b bytes/s brings at most b times as many bytes as the time is long in which they come.
+
+- **ports after latency**: bits that rank w needs of ranks at a distance of t or more come between t and the end T, over
+  the links into w: T >= t + bytes / bandwidth, for every t. An all_reduce has each position of the buffer come in at
+  least once with what the farthest rank contributes. In the same way bits that must get as far as t leave between 0 and
+  T - t; what must get to all ranks, as far as to the farthest.
+- **parts and what follows inside** (no switch computes, nobody relays): let m ranks of a part all want what is outside
+  of it. A bit that comes from outside to fewer than m of them goes on inside to another, which takes the least latency
+  s between two ranks of the part or more: so it has come in by T - s. A bit that comes in later does so m times. Of
+  the N bytes that start at a distance of a or more let x come in by T - s and the others m times each. They pass links
+  into the part within T - a; so with W bytes/s into it
+
+      x <= W (T - s - a),  x + m (N - x) <= W (T - a),  so  T >= a + min(m N / W, N / W + s (m - 1) / m), for every a.
+
+  Parts are machines, planes, halves, lines, and ranks that the faster links of a network without switches join.
+  Summing up is the mirror image in time, where ranks of a part send a bit out themselves, or first to each other. In an
+  all_reduce both count: let fewer than m transfers of a position go into the part, with m at most the ranks inside and
+  outside. Then some rank outside sends none of them, and some rank inside gets none of them; what the one contributes
+  comes to the other over another rank outside and another one inside, and s is the sum of both latencies.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket.base.collectives import Held
+from hocket.base.units import format_bandwidth
+from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.schedule import Bound
+from hocket.topology import Topology
+from hocket.topology.partition import Partition
+
+__all__ = ["latency_bounds"]
+
+_MOST_NODES, _MOST_KINDS = 300, 4
+_PICOSECONDS = 10**12
+_FAR_PS = 2**61
+_Times = NDArray[np.int64]
+
+
+def latency_bounds(
+    collective: Collective, topology: Topology, ranks: NDArray[np.int32], helpers: bool
+) -> Iterator[Bound]:
+    """The arguments above; `helpers`: ranks outside the collective's may hold chunks. None for conditions, and where
+    ranks and switches are more than some hundred."""
+    if collective.conditions is not None or topology.num_nodes > _MOST_NODES or len(ranks) < 2:
+        return
+    needs = _Needs.of(collective)
+    distances = _distances(topology)[np.ix_(ranks, ranks)]
+    for name, ends, items, far in (
+        ("ingress", topology.dst, needs.entering, distances.T),
+        ("egress", topology.src, needs.leaving, distances),
+    ):
+        bandwidth = np.zeros(topology.num_nodes)
+        np.add.at(bandwidth, ends, topology.bandwidth.astype(np.float64))
+        times = items.times(far, bandwidth[ranks])
+        worst = int(np.argmax(times))
+        yield Bound(int(times[worst]), f"{name} of rank {ranks[worst]} after latency")
+    if topology.in_network or helpers or len(ranks) < 3:
+        return
+    spread = needs.spread
+    name, far = ("ingress", distances) if spread else ("egress", distances.T)
+    for partition in _partitions(topology):
+        used, part = np.unique(partition.part[ranks], return_inverse=True)
+        if len(used) in (1, len(ranks)):
+            continue
+        bandwidth = (partition.ingress_bandwidth if spread else partition.egress_bandwidth)[used].astype(np.float64)
+        crossed = [needs.crossing(part == number, far, bandwidth[number]) for number in range(len(used))]
+        worst = int(np.argmax(crossed))
+        yield Bound(
+            crossed[worst], f"{name} of {partition.one.format(partition.names[used[worst]])} and latency inside"
+        )
+
+
+@lru_cache(maxsize=16)
+def _partitions(topology: Topology) -> tuple[Partition, ...]:
+    """The topology's own, and the ranks that links of a bandwidth or more join to each other."""
+    kinds = np.unique(topology.bandwidth)[1:]
+    if topology.num_nodes > topology.num_ranks or len(kinds) > _MOST_KINDS:
+        return topology.partitions[1:]
+    joined = [
+        Partition.by(
+            f"the ranks that links of {format_bandwidth(kind)} join to rank {{}}",
+            "all ranks that such links join",
+            _first_joined(topology, topology.bandwidth >= kind),
+            topology.graph,
+            topology.reversed_graph,
+        )
+        for kind in kinds.tolist()
+    ]
+    return (*topology.partitions[1:], *joined)
+
+
+def _first_joined(topology: Topology, links: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Of each rank the first that it is joined to by such links."""
+    first = np.arange(topology.num_ranks)
+    src, dst = topology.src[links], topology.dst[links]
+    while True:
+        before = first.copy()
+        np.minimum.at(first, dst, first[src])
+        np.minimum.at(first, src, first[dst])
+        if np.array_equal(before, first):
+            return first
+
+
+@lru_cache(maxsize=16)
+def _distances(topology: Topology) -> _Times:
+    """The least sum of latencies from each node to each (Floyd and Warshall)."""
+    nodes = topology.num_nodes
+    far = np.full((nodes, nodes), _FAR_PS, np.int64)
+    np.minimum.at(far, (topology.src, topology.dst), topology.latency_ps)
+    np.fill_diagonal(far, 0)
+    for middle in range(nodes):
+        np.minimum(far, far[:, middle, None] + far[None, middle, :], out=far)
+    return far
+
+
+@dataclass(frozen=True)
+class _Items:
+    """Bytes that each rank must get from, or give to, others: `bytes[r, k]` at the distance of rank k; `at_farthest`:
+    instead, `bytes[r, 0]` that reach as far as the farthest of those of `others` (r, k)."""
+
+    bytes: NDArray[np.int64]
+    others: NDArray[np.bool_]
+    at_farthest: bool
+
+    def times(self, far: _Times, bandwidth: NDArray[np.float64]) -> _Times:
+        """Of each rank the latest t + (bytes at a distance of t or more) / bandwidth."""
+        if self.at_farthest:
+            farthest = np.where(self.others, far, 0).max(axis=1)
+            times = farthest + _transfer_times(self.bytes[:, 0], bandwidth)
+            return np.where(self.others.any(axis=1) & (self.bytes[:, 0] > 0), times, 0)
+        order = np.argsort(-far, axis=1, kind="stable")
+        there = np.take_along_axis(self.others & (self.bytes > 0), order, axis=1)
+        amounts = np.where(there, np.take_along_axis(self.bytes, order, axis=1), 0).cumsum(axis=1)
+        times = np.take_along_axis(far, order, axis=1) + _transfer_times(amounts, bandwidth[:, None])
+        latest: _Times = np.where(there, times, 0).max(axis=1)
+        return latest
+
+
+@dataclass(frozen=True)
+class _Needs:
+    """What must get into and out of each rank; and by part: `whole` bytes of each rank (k) that all others want, or
+    contribute to (`spread`: they want it); `both`: each rank contributes to all bytes, and wants them all."""
+
+    entering: _Items
+    leaving: _Items
+    whole: NDArray[np.int64]
+    spread: bool
+    both: bool
+
+    @classmethod
+    def of(cls, collective: Collective) -> "_Needs":
+        kind, n = collective.kind, collective.num_ranks
+        apart = ~np.eye(n, dtype=np.bool_)
+        nothing = np.zeros(n, np.int64)
+        total = int(collective.chunk_bytes.sum(dtype=np.int64)) if not kind.in_pairs else 0
+        if kind is Kind.ALL_REDUCE:
+            one = _Items(np.full((n, 1), total), apart, at_farthest=True)
+            return cls(one, one, nothing, spread=True, both=True)
+        if kind.in_pairs:
+            sent = collective.chunk_bytes.reshape(n, n, -1).sum(axis=2)
+            return cls(_Items(sent.T, apart, False), _Items(sent, apart, False), nothing, spread=True, both=False)
+        root = np.arange(n) == collective.root
+        if kind in (Kind.BROADCAST, Kind.REDUCE):
+            far_side = _Items(np.where(root[None, :], total, 0) * np.ones((n, 1), np.int64), apart, False)
+            near = _Items(np.where(root, total, 0)[:, None], apart, at_farthest=True)
+            whole, spread = np.where(root, total, 0), kind is Kind.BROADCAST
+            return cls(*((far_side, near) if spread else (near, far_side)), whole, spread=spread, both=False)
+        block = collective.chunk_bytes.reshape(n, -1).sum(axis=1)
+        if kind in (Kind.GATHER, Kind.SCATTER):
+            at_root = _Items(np.where(root[:, None], block[None, :], 0), apart, False)
+            at_others = _Items(np.where(root[None, :], block[:, None], 0), apart, False)
+            pair = (at_root, at_others) if kind is Kind.GATHER else (at_others, at_root)
+            return cls(*pair, nothing, spread=True, both=False)
+        each = _Items(np.tile(block, (n, 1)), apart, False)
+        own = _Items(block[:, None], apart, at_farthest=True)
+        spread = kind.after is Held.EVERYONE  # all_gather; else reduce_scatter
+        return cls(*((each, own) if spread else (own, each)), block, spread=spread, both=False)
+
+    def crossing(self, inside: NDArray[np.bool_], far: _Times, bandwidth: float) -> int:
+        """The time for what all ranks inside a part want of others (with `far` and `bandwidth` turned around: for what
+        they all contribute to of others'); 0 where there is nothing."""
+        outside = ~inside
+        distance = far[np.ix_(outside, inside)].min(axis=1)
+        within, copies = _nearest(far, inside), int(inside.sum())
+        if self.both:
+            distance, amount = distance.min(keepdims=True), self.entering.bytes[:1, 0]
+            within, copies = within + _nearest(far, outside), min(copies, int(outside.sum()))
+        else:
+            amount = self.whole[outside]
+        order = np.argsort(-distance, kind="stable")[amount[np.argsort(-distance, kind="stable")] > 0]
+        if not len(order):
+            return 0
+        distance, amount, over = distance[order], amount[order].cumsum(), np.array(bandwidth)
+        once_ps = _transfer_times(amount, over) + within * (copies - 1) // copies
+        often_ps = _transfer_times(amount.astype(np.float64) * copies, over)
+        return int((distance + np.minimum(once_ps, often_ps)).max())
+
+
+def _nearest(far: _Times, members: NDArray[np.bool_]) -> int:
+    """The least distance of two of the members; 0 of one alone."""
+    among = far[np.ix_(members, members)]
+    return int(among[~np.eye(len(among), dtype=np.bool_)].min(initial=_FAR_PS)) if len(among) > 1 else 0
+
+
+def _transfer_times(amount: NDArray[np.int64] | NDArray[np.float64], bandwidth: NDArray[np.float64]) -> _Times:
+    """Picoseconds, rounded down by more than floating point can be wrong: the same on any machine, as IEEE 754 says
+    what each operation yields."""
+    times = np.minimum(amount.astype(np.float64) * _PICOSECONDS / np.maximum(bandwidth, 1.0), float(_FAR_PS))
+    whole = times.astype(np.int64)
+    least: _Times = np.maximum(0, whole - (whole >> 48) - 2)
+    return least
