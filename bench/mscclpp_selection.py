@@ -2,11 +2,11 @@
 
 Run: python -m hocket.bench.mscclpp_selection [--source DIR] [--json DIR] [--cuda DIR]
 
-Bundles of four collectives on 8 ranks, of puts and over NVLS, calls of sizes that are multiples of their chunks and of sizes that are not, in
-place and out of place, of elements that plans can be run with and of others. Counted are the calls of which all ranks
-run the plan for them (`right`), none (`others`: MSCCL++'s own algorithms, NCCL), those that throw or fail, that run a
-plan for the other kind of call, and whose ranks take different plans. MSCCL++'s selector takes all plans for the kind
-of the one that a process asked first: a row for either.
+Bundles of four collectives on 8 ranks, of puts and over NVLS, calls of sizes that are multiples of their chunks and of
+sizes that are not, in place and out of place, of elements that plans can be run with and of others. Counted are the
+calls of which all ranks run the plan for them (`right`), none (`others`: MSCCL++'s own algorithms, NCCL), those that
+throw or fail, that run a plan for the other kind of call, and whose ranks take different plans. MSCCL++'s selector
+takes all plans for the kind of the one that a process asked first: a row for either.
 
 With DIR, a checkout of microsoft/mscclpp 0.9, its algorithm collection, selector and plan loader are built by g++ with
 CUDA's headers (`pip install 'hocket[stock]'`) and nlohmann's json (`nlohmann/json.hpp` below --json) and asked the

@@ -14,6 +14,7 @@ from in_process import hocket
 
 from hocket.base.errors import DeadlockError, FormatError, HocketError, ScheduleError
 from hocket.translator.mscclpp import from_json, judge_plan, read_plan, verify_plan
+from hocket.translator.mscclpp.sizes import largest_bytes
 
 PROVED = ("allgather_multi", "allgather_pkt_8g", "allreduce_8g", "allreduce_naive_8g", "allreduce_nvls_8g")
 REFUTED = {
@@ -311,6 +312,30 @@ def test_the_largest_safe_size_of_a_pipeline_is_told(shared: Path) -> None:
     found = judge_plan(shared / "mscclpp_plans" / "allreduce_pipeline.json")
     # 32 rounds of 1 MiB for each of 2 chunks
     assert (found.correct, found.safe, found.largest_safe_bytes) == (True, False, 64 << 20)
+
+
+def test_sums_do_not_wrap_around_in_fixed_scratch() -> None:
+    """MSCCL++'s kernel takes the second source of a sum beyond its chunk where scratch is used again: such a pipeline
+    is right for chunks that scratch holds whole, and no pipeline for more than 65535 rounds."""
+
+    def largest(unit: int, *inner: dict[str, Any]) -> int:
+        plan = exchange(collective="test", reuse_resources=True)
+        piped = [{"name": "copy", "src_buff": [at("i")], "dst_buff": [at("s")]}, {"name": "nop"}, *inner]
+        rounds = {"unit_size": unit, "num_chunks": 1}
+        for gpu in plan["gpus"]:
+            gpu.update(input_chunks=1, output_chunks=1, scratch_chunks=1, channels=[], remote_buffers=[])
+            ops_of_pipeline = [{"name": "pipeline", "iter_context": rounds, "ops": piped}]
+            gpu["threadblocks"] = [{"id": 0, "ops": ops_of_pipeline, "channels": [], "remote_buffer_refs": []}]
+        return largest_bytes(read(plan))
+
+    def at(buffer: str) -> dict[str, Any]:
+        return {"type": buffer, "index": 0, "size": 1}
+
+    added = {"name": "re", "src_buff": [at("i"), at("s")], "dst_buff": [at("o")]}
+    assert largest(1 << 20) == 128 << 20
+    assert largest(1 << 20, added) == 64 << 20
+    assert largest(1 << 20, {**added, "src_buff": [at("s"), at("i")]}) == 128 << 20
+    assert largest(64) == 65535 * 64
 
 
 def test_thread_blocks_must_be_resident_on_the_gpu_asked_for(tmp_path: Path) -> None:
