@@ -66,6 +66,30 @@ def exchange(**changes: Any) -> dict[str, Any]:
     return {**whole, "gpus": [gpu(0), gpu(1)], **changes}
 
 
+def packets_over_ports() -> dict[str, Any]:
+    """The same by packets that proxies put as they are, as MSCCL++'s own all_reduce of several nodes does: `ppkt`."""
+
+    def at(buffer: str, index: int) -> dict[str, Any]:
+        return {"type": buffer, "index": index, "size": 1}
+
+    plan = exchange(protocol="LL", reuse_resources=True, use_double_scratch_buffer=True)
+    for rank, gpu in enumerate(plan["gpus"]):
+        target = {"buffer_id": 0, "index": 1, "size": 1}
+        put = {"src_buff": [at("s", 0)], "dst_buff": [target], "channel_ids": [0], "channel_type": "port"}
+        (block,) = gpu["threadblocks"]
+        block["ops"] = [
+            {"name": "cpkt", "src_buff": [at("i", 0)], "dst_buff": [at("s", 0)]},
+            {"name": "nop"},
+            {"name": "ppkt", **put},
+            {"name": "upkt", "src_buff": [at("s", 1)], "dst_buff": [at("o", 1 - rank)]},
+        ]
+        block["channels"][0]["channel_type"] = gpu["channels"][0]["channel_type"] = "port"
+        block["remote_buffer_refs"][0]["access_channel_type"] = "port"
+        gpu["remote_buffers"] = [{"rank": 1 - rank, "type": "s", "access_channel_types": ["port"]}]
+        gpu["scratch_chunks"] = 2
+    return plan
+
+
 def read(plan: dict[str, Any]) -> Any:
     return from_json(json.dumps(plan), "plan.json")
 
@@ -255,7 +279,7 @@ def test_bytes_are_refused_or_read(data: bytes) -> None:
 
 @given(st.data())
 def test_mutated_plans_never_crash(data: st.DataObject) -> None:
-    plan: Any = exchange()
+    plan: Any = data.draw(st.sampled_from([exchange, packets_over_ports]))()
     holder, key = None, None
     node = plan
     while isinstance(node, (dict, list)) and node and (holder is None or data.draw(st.integers(0, 4))):
@@ -336,6 +360,28 @@ def test_sums_do_not_wrap_around_in_fixed_scratch() -> None:
     assert largest(1 << 20, added) == 64 << 20
     assert largest(1 << 20, {**added, "src_buff": [at("s"), at("i")]}) == 128 << 20
     assert largest(64) == 65535 * 64
+
+
+def test_packets_over_ports_are_put_as_they_are() -> None:
+    """Their proxy waits for no packet: threads have to meet before. And it finds the scratch of one plan alone."""
+    assert verify_plan(read(packets_over_ports())).values
+    unordered = packets_over_ports()
+    ops(unordered).pop(1)
+    with pytest.raises(ScheduleError, match=r"race on rank 0 s\[0\].*ppkt"):
+        verify_plan(read(unordered))
+    with pytest.raises(ScheduleError, match="from the scratch of the first plan it set up"):
+        verify_plan(read({**packets_over_ports(), "reuse_resources": False}))
+    plain = packets_over_ports()
+    ops(plain)[2]["src_buff"][0].update(type="i")
+    with pytest.raises(FormatError, match="src_buff 0 must be in scratch: packets are"):
+        read(plain)
+
+
+def test_a_reduction_without_a_store_in_mscclpp_s_own_form_is_told() -> None:
+    plan = exchange()
+    ops(plan)[3] = {"name": "glre", "buffer_type": "i", "size": 1, "channel_ids": [0], "channel_type": "memory"}
+    with pytest.raises(FormatError, match="whose loader throws for this op"):
+        read(plan)
 
 
 def test_thread_blocks_must_be_resident_on_the_gpu_asked_for(tmp_path: Path) -> None:
