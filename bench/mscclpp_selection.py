@@ -2,11 +2,11 @@
 
 Run: python -m hocket.bench.mscclpp_selection [--source DIR] [--json DIR] [--cuda DIR]
 
-Bundles of four collectives on 8 ranks, calls of sizes that are multiples of their chunks and of sizes that are not, in
-place and out of place, of elements that plans can be run with and of others. Counted are the calls of which all ranks
-run the plan for them (`right`), none (`others`: MSCCL++'s own algorithms, NCCL), those that throw or fail, that run a
-plan for the other kind of call, and whose ranks take different plans. MSCCL++'s selector takes all plans for the kind
-of the one that a process asked first: a row for either.
+Bundles of four collectives on 8 ranks, of puts and over NVLS, calls of sizes that are multiples of their chunks and of
+sizes that are not, in place and out of place, of elements that plans can be run with and of others. Counted are the
+calls of which all ranks run the plan for them (`right`), none (`others`: MSCCL++'s own algorithms, NCCL), those that
+throw or fail, that run a plan for the other kind of call, and whose ranks take different plans. MSCCL++'s selector
+takes all plans for the kind of the one that a process asked first: a row for either.
 
 With DIR, a checkout of microsoft/mscclpp 0.9, its algorithm collection, selector and plan loader are built by g++ with
 CUDA's headers (`pip install 'hocket[stock]'`) and nlohmann's json (`nlohmann/json.hpp` below --json) and asked the
@@ -34,7 +34,7 @@ from hocket.translator.bundle import Source, write_bundle
 from hocket.translator.bundle.plan_choice import PlanCalls, choose
 from hocket.translator.bundle.plan_registration import plan_calls
 from hocket.translator.mscclpp import COLLECTIVE_NAMES
-from hocket.translator.selection.mscclpp_stock import Request, StockSelector, failure, request_of
+from hocket.translator.selection.mscclpp_stock import Allocation, Request, StockSelector, failure, request_of
 
 __all__ = ["Call", "Driver", "bundles", "calls", "fates", "modelled", "own"]
 
@@ -45,6 +45,7 @@ _ALGORITHMS = {
     Kind.REDUCE_SCATTER: "ring",
     Kind.BROADCAST: "binomial",
 }
+_SWITCHES = f"switch:{RANKS},bandwidth=100GB/s,latency=500ns,in_network=1"
 _SIZES = (4, 16, 100, 128, 4096, 25_000_000, 25_000_064, 1 << 20, 1 << 26, 1 << 27)
 _BUILT = (
     *("core/algorithm.cc", "core/executor/execution_plan.cc", "ext/nccl/algorithm_selector.cc"),
@@ -68,14 +69,16 @@ class Call:
         return request_of(*shape, self.size_bytes, in_place=self.in_place, element=self.element)
 
 
-def bundles(folder: Path) -> dict[str, list[PlanCalls]]:
-    """The plans of a bundle of each collective, written below a folder, all in order; their files by absolute paths."""
-    topology = load(f"ring:{RANKS},bandwidth=50GB/s,latency=500ns")
+def bundles(folder: Path, *, switches: bool = False) -> dict[str, list[PlanCalls]]:
+    """The plans of a bundle of each collective, written below a folder, all in order; their files by absolute paths.
+    `switches`: plans over NVLS."""
+    topology = load(_SWITCHES if switches else f"ring:{RANKS},bandwidth=50GB/s,latency=500ns")
     found: dict[str, list[PlanCalls]] = {}
     for kind, algorithm in _ALGORITHMS.items():
+        algorithm = "switch_tree" if switches else algorithm
         collective = Collective(kind, RANKS, 1 << 26)
         source = Source(folder / f"{kind}.schedule", collective, build(algorithm, collective, topology))
-        bundle = write_bundle([source], folder / kind, "mscclpp").bundle
+        bundle = write_bundle([source], folder / kind, "mscclpp", ranks_per_node=RANKS).bundle
         served = {plan.file: plan for plan in plan_calls(bundle)}
         whole = [served.get(file.path) for file in bundle.files]
         plans = [plan for plan in whole if plan is not None]
@@ -135,6 +138,13 @@ class Driver:
         if selector is None:
             raise HocketError(f"{source}/src/ext/nccl/nccl.cc has no algoSelector: give a checkout of 0.9")
         hand_over(folder / "stock_selector.inc", selector[0])
+        executor = _text(source, "src/core/executor/executor.cc")
+        key = re.search(r"^struct ExecutionContextKey \{.*?^\};\n", executor, re.S | re.M)
+        of_call = re.search(r"^    ExecutionContextKey key = .*?^    \}\n", executor, re.S | re.M)
+        if key is None or of_call is None:
+            raise HocketError(f"{source}/src/core/executor/executor.cc has no ExecutionContextKey: give one of 0.9")
+        hand_over(folder / "context_key.inc", key[0])
+        hand_over(folder / "context_of_call.inc", re.sub(r"    DeviceExecutionPlanKey .*\n", "", of_call[0]))
         (folder / "mscclpp").mkdir()
         version = re.sub("@[A-Z_]+@", "0", _text(source, "include/mscclpp/version.hpp.in"))
         hand_over(folder / "mscclpp" / "version.hpp", version)
@@ -172,6 +182,13 @@ class Driver:
         lines = self._plans("held", plans)
         lines += [self._ask(call, rank, plan) for call, plan in zip(asked, given, strict=True)]
         return [_short(answer) for answer in self._answers(plans[0].collective, rank, lines)]
+
+    def set_ups(self, plan: PlanCalls, rank: int, buffers: Sequence[tuple[Allocation, Allocation]]) -> list[bool]:
+        """Whether each call, with input and output in such allocations, sets the plan up, as all ranks then must."""
+        name = Path(plan.file).stem
+        lines = self._plans("held", [plan])
+        lines += [f"context {name} {' '.join(map(str, (*source, *target)))}" for source, target in buffers]
+        return [answer == "sets up" for answer in self._answers(plan.collective, rank, lines)]
 
     def _answers(self, collective: str, rank: int, lines: Sequence[str]) -> list[str]:
         natives = [f"native {collective} {name}" for name in self._natives]
@@ -222,7 +239,10 @@ def main() -> int:
         made = folder / "built"
         made.mkdir()
         driver = Driver(chosen.source, chosen.json, chosen.cuda, made) if chosen.source else None
-        for collective, plans in bundles(folder).items():
+        over_switches = bundles(folder / "nvls", switches=True)
+        asked_of = {**bundles(folder), **{f"{name}, NVLS": plans for name, plans in over_switches.items()}}
+        for title, plans in asked_of.items():
+            collective = plans[0].collective
             asked = list(calls(collective))
             kinds = sorted({bool(plan.in_place) for plan in plans}, reverse=True)
             for first in (*kinds, None):
@@ -230,7 +250,7 @@ def main() -> int:
                 found = fates(plans, answers)
                 who = "register_plans.py" if first is None else f"MSCCL++'s, {'in' if first else 'out of'} place first"
                 as_modelled = f"{same} of {len(asked) * RANKS}" if driver else "-"
-                rows.append((collective, who, len(asked), *(found[fate] for fate in _FATES), as_modelled))
+                rows.append((title, who, len(asked), *(found[fate] for fate in _FATES), as_modelled))
                 wrong += driver is not None and same < len(asked) * RANKS
                 wrong += first is None and found["right"] + found["others"] < len(asked)
     print(*text_table(("collective", "selector", "calls", *_FATES, "as modelled"), rows, align="<<"), sep="\n")

@@ -24,6 +24,7 @@ from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import build
 from hocket.topology import load
 from hocket.translator import Lowering
+from hocket.translator.lowering.levels import levelled
 from hocket.translator.mscclpp import (
     ExecutionPlan,
     from_json,
@@ -44,7 +45,13 @@ LARGE = [
     ("halving_doubling", Kind.ALL_REDUCE, 64, "Simple"),
     ("direct", Kind.ALL_GATHER, 64, "Simple"),
 ]
-OPS = [("recursive_doubling", Kind.ALL_REDUCE), ("direct", Kind.ALL_REDUCE), ("direct", Kind.ALL_GATHER)]
+OPS = [
+    ("recursive_doubling", Kind.ALL_REDUCE, 8),
+    ("direct", Kind.ALL_REDUCE, 8),
+    ("direct", Kind.ALL_GATHER, 8),
+    ("recursive_doubling", Kind.ALL_REDUCE, 16),
+    ("direct", Kind.ALL_REDUCE, 16),
+]
 SMALL = [("ring", Kind.ALL_REDUCE), ("halving_doubling", Kind.ALL_REDUCE), ("direct", Kind.ALL_TO_ALL)]
 
 
@@ -113,24 +120,28 @@ def _refuted(plan: dict[str, Any]) -> bool:
 
 
 def _print_ops() -> None:
-    table = Table(box=None, title="ops, 8 ranks of one machine")
-    columns = ("algorithm", "collective", "protocol", "plan", "blocks", "puts", "semaphores", "nops", "ops")
+    table = Table(box=None, title="ops, ranks of one machine")
+    columns = ("algorithm", "collective", "protocol", "plan", "ranks", "blocks", "puts", "semaphores", "nops", "ops")
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number < 4 else "right")
-    for name, kind in OPS:
+    for name, kind, ranks in OPS:
+        network = load(f"fully_connected:{ranks},bandwidth=50GB/s,latency=1us")
+        steps = levelled(build(name, Collective(kind, ranks, 1 << 20), network))
         for protocol in ("Simple", "LL"):
-            schedule = build(name, Collective(kind, 8, 1 << 20), load("fully_connected:8,bandwidth=50GB/s,latency=1us"))
-            made = lower_to_plan(schedule, Lowering(protocol=protocol))
+            assert steps is not None
+            made = lower_to_plan(steps, Lowering(protocol=protocol))
             for plan, one in (("", made), ("one block", join_blocks(made))):
                 if one is not None:
-                    table.add_row(name, kind, protocol, plan, *map(str, _counts(one.plan)))
+                    table.add_row(name, kind, protocol, plan, str(ranks), *map(str, _counts(one.plan)))
     Console(width=120).print(table)
 
 
 def _counts(plan: ExecutionPlan) -> tuple[int, ...]:
-    """Thread blocks of a rank, then ops by what they are."""
+    """Thread blocks of a rank, messages, then ops by what they are."""
     names = Counter(op.name for gpu in plan.gpus for block in gpu.thread_blocks for op in block.ops)
-    puts, semaphores = names[OpName.PUT] + names[OpName.PUT_PACKETS], names[OpName.ACQUIRE] + names[OpName.RELEASE]
+    semaphores = names[OpName.ACQUIRE] + names[OpName.RELEASE]
+    targets = (one for gpu in plan.gpus for block in gpu.thread_blocks for op in block.ops for one in op.destinations)
+    puts = sum(target.buffer_id is not None for target in targets)
     blocks = max(len(gpu.thread_blocks) for gpu in plan.gpus)
     return blocks, puts, semaphores, names[OpName.SYNC], names.total()
 

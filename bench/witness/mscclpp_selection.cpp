@@ -1,10 +1,13 @@
 // MSCCL++'s own selection of algorithms and its plan loader, without a GPU: says which algorithm each call is given,
-// and whether the plan's loader takes it. Built with algorithm.cc, execution_plan.cc, algorithm_selector.cc, env.cpp,
-// errors.cc and logger.cc of its sources, and with the selector cut out of nccl.cc (stock_selector.inc).
+// whether the plan's loader takes it, and for which allocations its executor sets a plan up. Built with algorithm.cc,
+// execution_plan.cc, algorithm_selector.cc, env.cpp, errors.cc and logger.cc of its sources, and with the selector cut
+// out of nccl.cc (stock_selector.inc) and the key of set-ups out of executor.cc (context_key.inc, context_of_call.inc).
 // Argument: the rank. Lines in: `native COLLECTIVE NAME`; `plan NAME COLLECTIVE RANKS RANKS_PER_NODE PATH`, to be
 // registered, or `held ...`, to be handed out by the call's own selector; `order COLLECTIVE`; `call COLLECTIVE RANKS
 // RANKS_PER_NODE INPUT OUTPUT MESSAGE_BYTES INPUT_BYTES OUTPUT_BYTES TYPE GIVEN`, where GIVEN is a held plan that the
-// call's selector gives it, or `-`. A line out for each `order` and `call`.
+// call's selector gives it, or `-`; `context NAME INPUT_BASE INPUT_SIZE OUTPUT_BASE OUTPUT_SIZE`, a call of a held plan
+// with buffers in these allocations. A line out for each `order`, `call` and `context`.
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <mscclpp/algorithm.hpp>
@@ -41,12 +44,28 @@ Communicator::Communicator(std::shared_ptr<Bootstrap> bootstrap, std::shared_ptr
 Communicator::~Communicator() = default;
 std::shared_ptr<Bootstrap> Communicator::bootstrap() { return pimpl_->bootstrap; }
 
-struct Executor::Impl {};
+#include "context_key.inc"
+struct Executor::Impl {
+  /// Whether the plan is set up for the allocations, which it then is.
+  static bool sets_up(void* sendbuff, void* recvbuff, size_t sendMemRange, size_t recvMemRange,
+                      const ExecutionPlan& plan) {
+    static std::vector<ExecutionContextKey> contexts;
+#include "context_of_call.inc"
+    if (std::find(contexts.begin(), contexts.end(), key) != contexts.end()) return false;
+    contexts.push_back(key);
+    return true;
+  }
+};
+static bool only_sets_up = false, was_set_up = false;
 Executor::Executor(std::shared_ptr<Communicator>, std::shared_ptr<char>) {}
 Executor::~Executor() = default;
 // as its own up to where memory is registered: the plan is loaded for the sizes of the call
-void Executor::execute(int, void*, void*, size_t input_bytes, size_t output_bytes, DataType, const ExecutionPlan& plan,
-                       cudaStream_t, PacketType) {
+void Executor::execute(int, void* input, void* output, size_t input_bytes, size_t output_bytes, DataType,
+                       const ExecutionPlan& plan, cudaStream_t, PacketType) {
+  if (only_sets_up) {
+    was_set_up = Impl::sets_up(input, output, input_bytes, output_bytes, plan);
+    return;
+  }
   plan.impl_->reset();
   plan.impl_->loadExecutionPlan(input_bytes, output_bytes, 0, 0);
 }
@@ -129,10 +148,25 @@ class Process {
       std::cout << '\n';
     } else if (verb == "call") {
       std::cout << call(words) << '\n';
+    } else if (verb == "context") {
+      uintptr_t input, output;
+      size_t input_size, output_size;
+      words >> name >> input >> input_size >> output >> output_size;
+      mscclpp::only_sets_up = true;
+      execute(*held_.at(name), input, output, input_size, output_size, DataType::FLOAT32);
+      mscclpp::only_sets_up = false;
+      std::cout << (mscclpp::was_set_up ? "sets up\n" : "goes by an earlier one\n");
     }
   }
 
  private:
+  mscclpp::CommResult execute(Algorithm& algorithm, uintptr_t input, uintptr_t output, size_t input_bytes,
+                              size_t output_bytes, DataType type) {
+    return algorithm.execute(communicator_, reinterpret_cast<const void*>(input), reinterpret_cast<void*>(output),
+                             input_bytes, output_bytes, type, mscclpp::ReduceOp::SUM, nullptr,
+                             std::make_shared<mscclpp::Executor>(communicator_, nullptr));
+  }
+
   std::string call(std::istringstream& words) {
     std::string collective, type, given;
     int ranks, per_node;
@@ -153,9 +187,7 @@ class Process {
     try {
       auto found = collection_.selectAlgorithm(request);
       if (!found) return "nccl";
-      auto done =
-          found->execute(communicator_, source, target, input_bytes, output_bytes, TYPES.at(type),
-                         mscclpp::ReduceOp::SUM, nullptr, std::make_shared<mscclpp::Executor>(communicator_, nullptr));
+      auto done = execute(*found, input, output, input_bytes, output_bytes, TYPES.at(type));
       const std::string kind = found->type() == mscclpp::AlgorithmType::DSL ? "plan " : "native ";
       return kind + found->name() + (done == mscclpp::CommResult::CommSuccess ? "" : " fails");
     } catch (const std::exception& error) {

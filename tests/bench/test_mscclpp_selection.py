@@ -2,12 +2,14 @@
 the checkout and nlohmann's json that HOCKET_MSCCLPP names, /mscclpp:/json/single_include."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from hocket.bench.mscclpp_selection import RANKS, Driver, bundles, calls, fates, modelled, own
 from hocket.translator.bundle.plan_choice import PlanCalls
+from hocket.translator.selection.mscclpp_stock import Allocation, Contexts
 
 SOURCES = [Path(folder) for folder in os.environ.get("HOCKET_MSCCLPP", "").split(":") if folder]
 # of ten sizes in two kinds of call and two element types: 128, 4096, 25,000,064 B, 1 and 64 MiB are multiples of 128 B
@@ -15,9 +17,9 @@ SOURCES = [Path(folder) for folder in os.environ.get("HOCKET_MSCCLPP", "").split
 RIGHT = {"allreduce": 2 * 5, "allgather": 2 * 5, "reducescatter": 2 * 5, "broadcast": 2 * 7}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[PlanCalls]]:
-    return bundles(tmp_path_factory.mktemp("bundles"))
+@pytest.fixture(scope="module", params=[False, True], ids=["puts", "NVLS"])
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[PlanCalls]]:
+    return bundles(tmp_path_factory.mktemp("bundles"), switches=request.param)
 
 
 @pytest.mark.parametrize("collective", RIGHT)
@@ -53,3 +55,24 @@ def test_mscclpp_s_own_code_does_as_modelled(made: dict[str, list[PlanCalls]], t
             for first in {bool(plan.in_place) for plan in plans}:
                 order, answers = driver.stock(plans, first, rank, asked)
                 assert answers == [modelled(order, first, call, rank) for call in asked]
+        assert driver.set_ups(plans[0], 0, TWO_ALLOCATIONS) == set_ups(plans[0], TWO_ALLOCATIONS)
+
+
+# two buffers, each of an allocation of its own on one rank and both of one on another
+TWO_ALLOCATIONS = [(Allocation(1 << 40, 1 << 21),) * 2, (Allocation(1 << 41, 1 << 21),) * 2] * 2
+ONE_ALLOCATION = [(Allocation(1 << 40, 1 << 22),) * 2] * 4
+
+
+def set_ups(plan: PlanCalls, buffers: Sequence[tuple[Allocation, Allocation]]) -> list[bool]:
+    executor = Contexts()
+    return [executor.sets_up(plan.file, source, target) for source, target in buffers]
+
+
+def test_ranks_whose_allocations_differ_wait_for_each_other(made: dict[str, list[PlanCalls]]) -> None:
+    """At the second call one rank sets the plan up, which takes all ranks, and the other goes on: without the promise
+    of symmetric memory no selector may give a call a plan."""
+    plan = made["allreduce"][0]
+    assert set_ups(plan, TWO_ALLOCATIONS) == [True, True, False, False]
+    assert set_ups(plan, ONE_ALLOCATION) == [True, False, False, False]
+    reusing = Contexts()
+    assert [reusing.sets_up("p", *buffers, reuses=True) for buffers in TWO_ALLOCATIONS] == [True, False, False, False]

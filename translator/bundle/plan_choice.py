@@ -4,14 +4,26 @@ The text of this module is a part of `register_plans.py`, which jobs import that
 imported here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["ELEMENTS", "PlanCalls", "PlanRequest", "choose", "is_in_place", "mismatch", "whole_bytes"]
+__all__ = [
+    "ELEMENTS",
+    "SYMMETRIC",
+    "PlanCalls",
+    "PlanRequest",
+    "choose",
+    "is_in_place",
+    "mismatch",
+    "promises_symmetry",
+    "whole_bytes",
+]
 
 #: Element types that MSCCL++'s executor runs plans of; with another one a call that was given a plan fails.
 ELEMENTS = frozenset({"float16", "bfloat16", "float32", "int32", "uint32"})
 ALIGNMENT = 16  # of addresses: its kernels read and write that many bytes at once
+#: By this variable a job promises MSCCL++ that the buffers of its ranks correspond.
+SYMMETRIC = "MSCCLPP_NCCL_SYMMETRIC_MEMORY"
 
 
 class PlanCalls(NamedTuple):
@@ -86,6 +98,16 @@ def mismatch(plan: PlanCalls, request: PlanRequest) -> str | None:
     if plan.root is not None and list(request.hints.get("root", ())) != [plan.root]:
         return f"is for root {plan.root}"
     return None
+
+
+def promises_symmetry(environment: Mapping[str, str]) -> bool:
+    """Whether a job promises that its ranks' buffers correspond, as MSCCL++ reads the variable.
+
+    A rank's executor sets a plan up anew, together with all others, for allocations (base and size) in which it had no
+    buffers of that plan before. Where one rank does and another does not, the one waits for ever; where each goes by an
+    older set-up, they write to each other's old buffers.
+    """
+    return environment.get(SYMMETRIC, "0") != "0"
 
 
 def choose(plans: Iterable[PlanCalls], request: PlanRequest) -> PlanCalls | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hocket.base.units import format_bytes, format_limit, format_time
 from hocket.schedule import Kind
 from hocket.translator.bundle.manifest import Bundle
-from hocket.translator.bundle.plan_choice import ELEMENTS
+from hocket.translator.bundle.plan_choice import ELEMENTS, SYMMETRIC
 from hocket.translator.bundle.plan_script import UNTESTED
 from hocket.translator.launching import job_command, where
 from hocket.translator.mscclpp import COLLECTIVE_NAMES
@@ -41,13 +41,24 @@ def _running(bundle: Bundle) -> Iterator[str]:
     yield "```"
     if bundle.collective not in UNTESTED:
         yield "MSCCLPP=/where/it/is ./run.sh                # MSCCL++'s own test of each plan, values checked"
-    yield f"./run.sh {job_command(bundle.ranks, bundle.nodes, bundle.ranks_per_node)}   # PyTorch"
+    job = job_command(bundle.ranks, bundle.nodes, bundle.ranks_per_node)
+    yield f"{SYMMETRIC}=1 ./run.sh {job}   # PyTorch"
     yield from where(bundle.nodes, bundle.ranks_per_node)
     yield "```"
     yield "MSCCL++ reads no folder of plans: a job registers them itself. Add one line to it, before"
     yield "`init_process_group`:"
     yield ""
     yield "    import register_plans"
+    yield ""
+    yield f"`{SYMMETRIC}=1` is the job's promise that the buffers of all ranks correspond, and without it no"
+    yield "call is given a plan. A rank's executor sets a plan up once for each pair of allocations (base and size, of"
+    yield "input and output), together with all ranks. Where one rank has seen its allocations and another has not, the"
+    yield "job hangs; where both have seen theirs in other calls, they write to each other's old buffers. PyTorch's"
+    yield "allocator keeps no such promise: ranks that hold different amounts of memory cut it differently. So it has"
+    yield "to be true that"
+    yield "- buffers of collectives are allocated once, by all ranks in one order and of one size, such as"
+    yield "  `torch.utils.dlpack.from_dlpack(mscclpp.RawGpuBuffer(size).to_dlpack(data_type=str(torch.float16)))`;"
+    yield "- in each call all ranks hand over the same places of the same ones, and none is freed while the job runs."
     yield ""
     yield "It does not register them with MSCCL++'s own selector, which throws for sizes that are no multiple of a"
     yield "plan's chunks, takes all plans for the kind of the first that it asks, and lets ranks of an in-place"
@@ -84,7 +95,10 @@ def _limits(bundle: Bundle) -> Iterator[str]:
     yield "  operation: keep others away from these sizes."
     yield "- Calls of int8, int64, uint64 or float64 throw before a selector is asked;"
     yield "  `MSCCLPP_FORCE_NCCL_FALLBACK_OPERATION=" + COLLECTIVE_NAMES[bundle.collective] + "` leaves all to NCCL."
-    yield "- A buffer must lie at the same offset of its allocation on all ranks."
+    yield "- A buffer must lie at the same offset of its allocation on all ranks, of one size on all: so is the"
+    yield "  half of scratch found that packets go to."
+    yield "- Packets (protocol LL) carry a number that a process counts over all its communicators: ranks that have run"
+    yield "  different numbers of plans in other groups wait for each other for ever."
     yield ""
     yield "## What is not known"
     yield "Nothing here was run on GPUs; the selection was, on MSCCL++'s own code without one. nccl-tests under the"

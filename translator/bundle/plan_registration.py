@@ -24,9 +24,12 @@ _HEAD = '''"""Tells MSCCL++ 0.9 of the plans of this folder: import it before to
 The NCCL calls of the job reach MSCCL++ when libmscclpp_nccl.so is preloaded, as run.sh does. A call that no plan here
 serves is done as if there were none: by MSCCL++'s own algorithms, or by NCCL (MSCCLPP_NCCL_LIB_PATH). For a tuner,
 `candidates(...)` gives the plans that may run a call as mscclpp.Algorithm objects, which its own communicator executes.
+
+No call is given a plan unless MSCCLPP_NCCL_SYMMETRIC_MEMORY says that the buffers of all ranks correspond (README.md).
 """
 
 import os
+import sys
 from pathlib import Path
 '''
 _BODY = '''
@@ -51,6 +54,8 @@ def candidates(request):
 
 def select(algorithms, request):
     """MSCCL++ asks for each call; None: it goes on without these plans."""
+    if not promises_symmetry(os.environ):
+        return None
     for plans, load in bundles:
         plan = choose(plans, request)
         if plan is not None:
@@ -63,6 +68,9 @@ builder = AlgorithmCollectionBuilder()
 bundles = builder.__dict__.setdefault("hocket_bundles", [])
 bundles.append((PLANS, algorithm))
 builder.set_algorithm_selector(select)
+if not promises_symmetry(os.environ) and os.environ.get("RANK", "0") == "0":
+    text = f"{__file__}: no call is given a plan: {SYMMETRIC}=1 says that buffers correspond (README.md)"
+    print(text, file=sys.stderr)
 for plan in PLANS:
     algorithm(plan, int(os.environ.get("RANK", 0)) % plan.ranks)  # a file that is missing is told now
 '''

@@ -74,6 +74,10 @@ find_nccl() { # what does the calls that MSCCL++ has nothing for, which would fa
 }
 
 if [ $# -gt 0 ]; then
+  if [ "${MSCCLPP_NCCL_SYMMETRIC_MEMORY-0}" = 0 ]; then
+    refuse "no call would be given a plan: set MSCCLPP_NCCL_SYMMETRIC_MEMORY=1 where the buffers of all ranks\
+ correspond, as README.md says; elsewhere a plan can hang"
+  fi
   find_library
   find_nccl
   env "${settings[@]}" "LD_PRELOAD=$library" "PYTHONPATH=$here${PYTHONPATH:+:$PYTHONPATH}" "$@" 2>&1 |

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import structs
 
 from hocket.schedule import Program, Step, StepType, ThreadBlock
+from hocket.translator.mscclpp.fuse import fused
 from hocket.translator.mscclpp.limits import MAX_OP_SEMAPHORES
 from hocket.translator.mscclpp.messages import Delivery, PlanMessage
 from hocket.translator.mscclpp.node import RankNodes
@@ -31,8 +32,11 @@ Touch = tuple[str, int, int, bool]  # buffer, first chunk, chunk after the last,
 
 @dataclass
 class BlockWriter:
-    """The ops of a thread block: its threads meet only where one op needs what another of its threads did."""
+    """The ops of a thread block: its threads meet only where one op needs what another of its threads did.
 
+    `fuses`: neighbouring moves that one op can do are one."""
+
+    fuses: bool = False
     ops: list[Op] = field(default_factory=list)
     _touched: list[Touch] = field(default_factory=list)
     _waited: bool = False
@@ -55,6 +59,8 @@ class BlockWriter:
     def move(self, op: Op, after_all: bool = False) -> None:
         """An op that reads and writes chunks of its own rank; `after_all` other moves, or those it conflicts with."""
         touches = _touches(op)
+        if self.fuses and not (self._waited or after_all) and self._fused(op, touches):
+            return
         if (
             self._waited
             or (after_all and self._touched)
@@ -63,6 +69,21 @@ class BlockWriter:
             self._meet()
         self.ops.append(op)
         self._touched.extend(touches)
+
+    def _fused(self, op: Op, touches: list[Touch]) -> bool:
+        """Makes the last op do this one as well, if it can and nothing before it conflicts."""
+        both = fused(self.ops[-1], op) if self.ops else None
+        if both is None:
+            return False
+        last = _touches(self.ops[-1])
+        before = self._touched[: len(self._touched) - len(last)]
+        written = [touch for touch in last if touch[3]]
+        more = [touch for touch in touches if touch not in last and touch not in _read(written)]
+        if any(_conflict(old, new) for old in (*before, *written) for new in more):
+            return False
+        self.ops[-1] = both
+        self._touched = [*before, *_touches(both)]
+        return True
 
     def tell(self, op: Op) -> None:
         """A signal or release that everything has to come before."""
@@ -80,6 +101,10 @@ def _touches(op: Op) -> list[Touch]:
     reads = [(o.type, o.index, o.index + o.size, False) for o in op.sources if o.type]
     writes = [(o.type, o.index, o.index + o.size, True) for o in op.destinations if o.type]
     return [*reads, *writes]
+
+
+def _read(touches: list[Touch]) -> list[Touch]:
+    return [(buffer, first, end, False) for buffer, first, end, _ in touches]
 
 
 def _conflict(old: Touch, new: Touch) -> bool:

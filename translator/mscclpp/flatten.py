@@ -7,7 +7,7 @@ from enum import IntEnum, IntFlag
 from hocket.translator.mscclpp.memory import PlanMemory
 from hocket.translator.mscclpp.plan import ExecutionPlan, Op, Operand, OpName
 from hocket.translator.mscclpp.references import References
-from hocket.translator.mscclpp.shapes import SHAPES, Access, OperandPlace
+from hocket.translator.mscclpp.shapes import Access, OperandPlace, OperandShape, shape_of
 
 __all__ = ["FlatPlan", "Origin"]
 
@@ -130,8 +130,8 @@ class FlatPlan:
             kind = _Kind.RELEASE if op.name is OpName.RELEASE else _Kind.ACQUIRE
             for semaphore in op.semaphore_ids:
                 self._step(origin, kind, object_=self._first_semaphore + semaphore)
-        elif op.name in SHAPES:
-            self._data(references, op, origin, number, pieces)
+        elif (shape := shape_of(op)) is not None:
+            self._data(references, op, shape, origin, number, pieces)
         # a flush counts its channels in dst_buff, which it does not have: the runtime does nothing
 
     def _barrier(self, op: Op, origin: Origin) -> None:
@@ -144,8 +144,16 @@ class FlatPlan:
             self.barrier_size.append(op.num_threadblocks or 0)
         self._step(origin, _Kind.BARRIER, object_=self._barriers[key])
 
-    def _data(self, references: References, op: Op, origin: Origin, number: int, pieces: int | None) -> None:
-        shape, posted = SHAPES[op.name], op.channel_type == "port"
+    def _data(
+        self,
+        references: References,
+        op: Op,
+        shape: OperandShape,
+        origin: Origin,
+        number: int,
+        pieces: int | None,
+    ) -> None:
+        posted = op.channel_type == "port"
         granularity = self.memory.granularity
         share = op.tbg_info
         first, count = 0, op.sources[0].size * granularity.locations
@@ -165,7 +173,7 @@ class FlatPlan:
                     offset = number % granularity.scratch_rounds * granularity.parts
                 place = self.memory.place(rank, buffer, operand.index, access.packet) + offset
                 halves = buffer == "s" and turns and self.plan.use_double_scratch_buffer
-                result.append((place, self.memory.half(rank) if halves else 0, access.packet))
+                result.append((place, self.memory.half(rank) if halves else 0, access.packet and access.waits))
             return result
 
         sources = [locate(operand, shape.source(k)) for k, operand in enumerate(op.sources)]

@@ -1,7 +1,8 @@
 """Plans for small messages: all thread blocks of a rank as one, which needs no semaphores between them.
 
-What such a message takes is its signals and the meetings of threads, not its bytes. The ops keep an order in which the
-plan can be run, so that nobody waits for what comes later; the result has to be proved like any plan.
+What such a message takes is its signals and the meetings of threads, not its bytes: what one op can add up, send or
+wait for is one op, and a rank has one channel to each other. The ops keep an order in which the plan can be run, so
+that nobody waits for what comes later; the result has to be proved like any plan.
 """
 
 from collections import defaultdict
@@ -12,6 +13,7 @@ from msgspec import structs
 from hocket.translator.mscclpp.emit import BlockWriter
 from hocket.translator.mscclpp.limits import MAX_CHANNELS, MAX_OP_CHANNELS, MAX_OPS
 from hocket.translator.mscclpp.plan import (
+    Channel,
     ChannelRefs,
     ExecutionPlan,
     Op,
@@ -19,6 +21,7 @@ from hocket.translator.mscclpp.plan import (
     OpName,
     PlanBlock,
     PlanGpu,
+    RemoteBuffer,
     RemoteRefs,
 )
 
@@ -27,13 +30,14 @@ __all__ = ["joined"]
 _SIGNALS = (OpName.SIGNAL, OpName.RELAXED_SIGNAL)
 _WAITS = (OpName.WAIT, OpName.RELAXED_WAIT)
 _SEMAPHORES = (OpName.ACQUIRE, OpName.RELEASE)
+_OWN = (OpName.REDUCE, OpName.REDUCE_PACKETS, OpName.COPY, OpName.UNPACK_PACKETS)  # nobody else is told or waited for
 
 
 def joined(plan: ExecutionPlan) -> ExecutionPlan | None:
     """The plan with one thread block a rank; None where it would be over a limit, or ranks are on several machines.
 
     Of plans as `lower_to_plan` writes them: without groups of thread blocks, barriers and pipelines."""
-    if any(len(gpu.peers("memory")) > MAX_CHANNELS or gpu.peers("port") or gpu.switches for gpu in plan.gpus):
+    if any(len(set(gpu.peers("memory"))) > MAX_CHANNELS or gpu.peers("port") or gpu.switches for gpu in plan.gpus):
         return None
     order = _Rounds(plan).order()
     gpus = tuple(_joined_gpu(gpu, ops) for gpu, ops in zip(plan.gpus, order, strict=True))
@@ -123,49 +127,85 @@ def _chunks(operand: Operand) -> list[int]:
 
 
 def _joined_gpu(gpu: PlanGpu, ops: list[tuple[int, Op]]) -> PlanGpu:
-    writer, remotes, channels = BlockWriter(), list[int](), list[int]()
-    pending: list[Op] = []
+    peers = gpu.peers("memory")
+    channels = list(dict.fromkeys(peers))
+    block = _Joined(gpu, channels)
+    for number, op in ops:
+        own = gpu.thread_blocks[number]
+        ids = [channels.index(peers[own.channels[0].channel_ids[channel]]) for channel in op.channel_ids]
+        block.add(structs.replace(op, channel_ids=tuple(ids)) if ids else op, own)
+    return structs.replace(
+        gpu,
+        thread_blocks=(block.written(),),
+        channels=(Channel("memory", tuple(channels)),) if channels else (),
+        remote_buffers=tuple(block.remotes),
+        semaphores=(),
+    )
 
-    def number(known: list[int], one: int) -> int:
-        if one not in known:
-            known.append(one)
-        return known.index(one)
 
-    def tell() -> None:
-        for op in pending:
-            writer.tell(op)
-        pending.clear()
+class _Joined:
+    """The one thread block of a rank as it is written."""
 
-    for block, op in ops:
-        own = gpu.thread_blocks[block]
-        if op.channel_ids:
-            ids = tuple(number(channels, own.channels[0].channel_ids[channel]) for channel in op.channel_ids)
-            op = structs.replace(op, channel_ids=ids)
+    def __init__(self, gpu: PlanGpu, peers: list[int]) -> None:
+        self.remotes: list[RemoteBuffer] = []
+        self._gpu, self._peers = gpu, peers
+        self._writer = BlockWriter(fuses=True)
+        self._moves: list[Op] = []  # of its own, which come after waits that follow them
+        self._signals: list[Op] = []  # which come after puts that follow them
+
+    def add(self, op: Op, block: PlanBlock) -> None:
+        """The next op, of a thread block that was."""
         if any(one.buffer_id is not None for one in op.destinations):
-            refs = own.remote_buffers[0].remote_buffer_ids
+            refs = block.remote_buffers[0].remote_buffer_ids
             targets = [
-                structs.replace(one, buffer_id=number(remotes, refs[one.buffer_id or 0])) for one in op.destinations
+                structs.replace(one, buffer_id=self._remote(refs[one.buffer_id or 0])) for one in op.destinations
             ]
             op = structs.replace(op, destinations=tuple(targets))
+        if op.name in _WAITS:
+            self._tell()
+            if not _gather(self._writer.ops, op, only_join=True):
+                self._writer.wait(op)
+            return
+        if op.name in _OWN:
+            self._tell()
+            self._moves.append(op)
+            return
+        self._move()
         if op.name is OpName.SIGNAL:
-            _gather(pending, op)
-            continue
+            _gather(self._signals, op)
+            return
         if op.name is not OpName.PUT:
-            tell()
+            self._tell()
         if op.name is OpName.RELAXED_SIGNAL:
-            _gather(writer.ops, op)
-        elif op.name in _WAITS and not _gather(writer.ops, op, only_join=True):
-            writer.wait(op)
-        elif op.name not in _WAITS:
-            writer.move(op)
-    tell()
-    joint = PlanBlock(
-        id=0,
-        ops=tuple(writer.ops),
-        channels=(ChannelRefs("memory", tuple(channels)),) if channels else (),
-        remote_buffers=(RemoteRefs("memory", tuple(remotes)),) if remotes else (),
-    )
-    return structs.replace(gpu, thread_blocks=(joint,), semaphores=())
+            _gather(self._writer.ops, op)
+        else:
+            self._writer.move(op)
+
+    def written(self) -> PlanBlock:
+        self._move()
+        self._tell()
+        return PlanBlock(
+            id=0,
+            ops=tuple(self._writer.ops),
+            channels=(ChannelRefs("memory", tuple(range(len(self._peers)))),) if self._peers else (),
+            remote_buffers=(RemoteRefs("memory", tuple(range(len(self.remotes)))),) if self.remotes else (),
+        )
+
+    def _remote(self, number: int) -> int:
+        buffer = self._gpu.remote_buffers[number]
+        if buffer not in self.remotes:
+            self.remotes.append(buffer)
+        return self.remotes.index(buffer)
+
+    def _move(self) -> None:
+        for op in self._moves:
+            self._writer.move(op)
+        self._moves.clear()
+
+    def _tell(self) -> None:
+        for op in self._signals:
+            self._writer.tell(op)
+        self._signals.clear()
 
 
 def _gather(ops: list[Op], op: Op, *, only_join: bool = False) -> bool:

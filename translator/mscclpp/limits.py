@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hocket.base.errors import ScheduleError
 from hocket.translator.mscclpp.plan import ExecutionPlan, Op, Operand, OpName, PlanBlock
 from hocket.translator.mscclpp.references import References
-from hocket.translator.mscclpp.shapes import SHAPES
+from hocket.translator.mscclpp.shapes import shape_of
 
 __all__ = ["MAX_CHANNELS", "MAX_OPS", "MAX_OP_CHANNELS", "check_plan_limits", "loader_refuses"]
 
@@ -108,7 +108,7 @@ def _counters(references: References, op: Op) -> Iterator[tuple[str, int]]:
 
 def _scratch_uses(references: References, op: Op) -> Iterator[tuple[int, Operand, bool]]:
     """The rank whose scratch each operand is in, for those that are, and whether it is packets."""
-    shape = SHAPES.get(op.name)
+    shape = shape_of(op)
     if shape is None:
         return
     for operands, access in ((op.sources, shape.source), (op.destinations, shape.destination)):
@@ -164,6 +164,11 @@ def _op_problems(plan: ExecutionPlan, op: Op) -> Iterator[str]:
         yield f"barrier {op.barrier_id}, of {MAX_BARRIERS}; use semaphores"
     if _is_packet_op(op) and plan.protocol != "LL":
         yield 'packets take twice their data, for which only protocol "LL" reserves scratch'
+    if op.name is OpName.PUT_PACKETS and op.channel_type == "port" and not plan.reuse_resources:
+        yield (
+            "the runtime takes packets that are put over a port from the scratch of the first plan it set up; share "
+            "one scratch (reuse_resources), or read and put them (rppkt)"
+        )
     if op.name is OpName.GET and any(
         source.index != target.index for source, target in zip(op.sources, op.destinations, strict=True)
     ):
@@ -181,5 +186,5 @@ def _inner_problems(op: Op, num_chunks: int) -> Iterator[str]:
 
 
 def _is_packet_op(op: Op) -> bool:
-    shape = SHAPES.get(op.name)
+    shape = shape_of(op)
     return shape is not None and any(access.packet for access in (*shape.sources, *shape.destinations))

@@ -13,7 +13,7 @@ from hocket.base.reading import read_text
 from hocket.schedule import Kind
 from hocket.translator.mscclpp.plan import OPEN_SIZE, ExecutionPlan, Op, Operand, OpName, PlanBlock, PlanGpu
 from hocket.translator.mscclpp.references import References
-from hocket.translator.mscclpp.shapes import SHAPES
+from hocket.translator.mscclpp.shapes import shape_of
 
 __all__ = ["from_json", "read_plan"]
 
@@ -173,8 +173,11 @@ class _Checker:
             self.fail(where, problem)
 
     def operand_problems(self, rank: int, references: References, op: Op) -> Iterator[str]:
-        shape = SHAPES.get(op.name)
+        shape = shape_of(op)
         if shape is None:
+            return
+        if op.name is OpName.GROUP_REDUCE and not op.sources:
+            yield "is in a form of MSCCL++'s own language, whose loader throws for this op; reduce and store (glres)"
             return
         problem = shape.problem(op)
         if problem:

@@ -6,7 +6,7 @@ from enum import Enum
 
 from hocket.translator.mscclpp.plan import Op, Operand, OpName
 
-__all__ = ["SHAPES", "Access", "OperandPlace", "OperandShape", "place_of"]
+__all__ = ["Access", "OperandPlace", "OperandShape", "place_of", "shape_of"]
 
 
 class OperandPlace(Enum):
@@ -30,10 +30,11 @@ def place_of(operand: Operand) -> OperandPlace | None:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An operand's place; `packet`: it is in scratch, as packets."""
+    """An operand's place; `packet`: it is in scratch, as packets, which the reader waits for where `waits`."""
 
     place: OperandPlace
     packet: bool = False
+    waits: bool = True
 
 
 _LOCAL, _REMOTE, _SWITCH = Access(OperandPlace.LOCAL), Access(OperandPlace.REMOTE), Access(OperandPlace.SWITCH)
@@ -92,8 +93,12 @@ def _misplaced(side: str, operands: Sequence[Operand], expected: tuple[Access, .
     return None
 
 
-#: The operations that move data.
-SHAPES = {
+# a proxy copies packets as they are, and waits for none
+_PACKETS_OVER_PORT = OperandShape(
+    (Access(OperandPlace.LOCAL, packet=True, waits=False),), (_REMOTE_PACKET,), ("port",), True, True, pairs=True
+)
+# the operations that move data
+_SHAPES = {
     OpName.PUT: OperandShape((_LOCAL,), (_REMOTE,), ("memory", "port"), True, True, pairs=True),
     OpName.PUT_SIGNAL: OperandShape((_LOCAL,), (_REMOTE,), ("port",), True, True, pairs=True),
     OpName.PUT_SIGNAL_FLUSH: OperandShape((_LOCAL,), (_REMOTE,), ("port",), True, True, pairs=True),
@@ -118,3 +123,10 @@ SHAPES = {
     OpName.GROUP_STORE: OperandShape((_LOCAL,), (_SWITCH,), ("switch",)),
     OpName.GROUP_STORE_PACKETS: OperandShape((_PACKET,), (_SWITCH_PACKET,), ("switch",)),
 }
+
+
+def shape_of(op: Op) -> OperandShape | None:
+    """The operands of an op; None: it moves no data."""
+    if op.name is OpName.PUT_PACKETS and op.channel_type == "port":
+        return _PACKETS_OVER_PORT
+    return _SHAPES.get(op.name)

@@ -8,7 +8,7 @@ from hocket.base.errors import ScheduleError
 from hocket.base.units import format_bytes
 from hocket.schedule import Kind
 from hocket.translator.bundle.manifest import PROGRAMS, is_bundle, read_bundle
-from hocket.translator.bundle.plan_choice import PlanCalls, choose, mismatch
+from hocket.translator.bundle.plan_choice import SYMMETRIC, PlanCalls, choose, mismatch
 from hocket.translator.bundle.plan_registration import plan_calls
 from hocket.translator.mscclpp import COLLECTIVE_NAMES, PlanJudgement, judge_plan
 from hocket.translator.selection.msccl import Choice, RuntimeCall, Selection, misfit
@@ -48,7 +48,8 @@ def select_in_bundle(folder: Path, call: RuntimeCall) -> Selection:
             choices.append(Choice(path, True, "is what register_plans.py's selector gives the call", wrong))
         else:
             choices.append(Choice(path, False, mismatch(plan, request) or "is not asked for"))
-    return Selection(tuple(choices), (*_notes(call, chosen is None), *_stock_notes(plans, call, bundle.ranks_per_node)))
+    stock = _stock_notes(plans, call, bundle.ranks_per_node)
+    return Selection(tuple(choices), (*_notes(call, chosen is None), *_promise(chosen), *stock))
 
 
 def select_plan(files: Sequence[Path], call: RuntimeCall) -> Selection:
@@ -136,6 +137,14 @@ def _outcomes(plans: Sequence[PlanCalls], call: RuntimeCall, ranks_per_node: int
     asked = COLLECTIVE_NAMES[call.kind], call.num_ranks, ranks_per_node, call.size_bytes
     for asked_first in sorted({bool(plan.in_place) for plan in plans}, reverse=True):
         yield asked_first, outcome(plans, asked_first, asked, in_place=call.in_place, element=call.data_type)
+
+
+def _promise(chosen: PlanCalls | None) -> Iterator[str]:
+    if chosen is not None:
+        yield (
+            f"only in a job with {SYMMETRIC}=1, the promise that buffers of all ranks correspond: a rank in whose "
+            "allocations the plan was not run before sets it up with all others, and those that do not wait hang it"
+        )
 
 
 def _first(plans: Sequence[PlanCalls], asked_first: bool) -> str:

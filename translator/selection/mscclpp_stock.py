@@ -1,16 +1,28 @@
 """MSCCL++ 0.9's own selection of plans that are registered with it, as its source has it, faults and all.
 
 Source: microsoft/mscclpp 0.9.0, src/ext/nccl/nccl.cc (algoSelector), algorithm_selector.cc (matchExecutionPlan),
-src/core/algorithm.cc (DslAlgorithm, CollectiveRequest), executor/execution_plan.cc (checkMessageSize).
+src/core/algorithm.cc (DslAlgorithm, CollectiveRequest), executor/execution_plan.cc (checkMessageSize), executor.cc
+(ExecutionContextKey).
 `python -m hocket.bench.mscclpp_selection --source DIR` holds it to that code.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from hocket.translator.bundle.plan_choice import ELEMENTS, PlanCalls, PlanRequest, whole_bytes
 
-__all__ = ["UNTAKEN_ELEMENTS", "Element", "Request", "StockSelector", "failure", "outcome", "request_of"]
+__all__ = [
+    "UNTAKEN_ELEMENTS",
+    "Allocation",
+    "Contexts",
+    "Element",
+    "Request",
+    "StockSelector",
+    "failure",
+    "outcome",
+    "request_of",
+]
 
 #: Element types of NCCL that the shim throws for before it asks any selector; ELEMENTS and uint8 are taken.
 UNTAKEN_ELEMENTS = frozenset({"int8", "int64", "uint64", "float64"})
@@ -61,6 +73,30 @@ class StockSelector:
             and self.in_place == _seems_in_place(request)
             and plan.min_bytes <= whole_bytes(request) <= plan.max_bytes
         )
+
+
+class Allocation(NamedTuple):
+    """What the driver allocated at once, and a buffer lies in: its address and bytes."""
+
+    base: int
+    size: int
+
+
+@dataclass
+class Contexts:
+    """What one rank's executor has set up: a plan for the allocations of a call, or (`reuses` its resources) for all.
+
+    To set up takes all ranks of the plan; to go by an earlier set-up none. A call of which ranks differ in that hangs.
+    """
+
+    known: set[tuple[str, Allocation | None, Allocation | None]] = field(default_factory=set)
+
+    def sets_up(self, plan: str, source: Allocation, target: Allocation, *, reuses: bool = False) -> bool:
+        """Whether a call sets the plan up, which it then is."""
+        key = (plan, None, None) if reuses else (plan, source, target)
+        fresh = key not in self.known
+        self.known.add(key)
+        return fresh
 
 
 def _seems_in_place(request: PlanRequest) -> bool:

@@ -115,7 +115,8 @@ class Script:
     def run(self, *arguments: str, plan: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
         self.calls.write_text("")
         known = {"PATH": f"{self.tools}:{os.environ['PATH']}", "CALLS": str(self.calls), "FAKE_PLAN": plan}
-        environment = {**known, "MSCCLPP": str(self.home), "MSCCLPP_NCCL_LIB_PATH": "/nccl/libnccl.so.2", **settings}
+        known |= {"MSCCLPP_NCCL_SYMMETRIC_MEMORY": "1", "MSCCLPP_NCCL_LIB_PATH": "/nccl/libnccl.so.2"}
+        environment = {**known, "MSCCLPP": str(self.home), **settings}
         command = [self.folder / "b" / "run.sh", *arguments]
         return subprocess.run(command, env=environment, cwd=self.folder, capture_output=True, text=True, check=False)
 
@@ -141,6 +142,9 @@ def test_the_script_of_plans_fails_unless_the_log_proves_it(schedules: list[Path
     assert f"LD_PRELOAD={script.library}" in script.calls.read_text()
     assert f"PYTHONPATH={tmp_path}/b" in script.calls.read_text()
     assert script.run("torchrun", "train.py", plan="another").returncode == 1
+    refused = script.run("torchrun", "train.py", plan=name, MSCCLPP_NCCL_SYMMETRIC_MEMORY="0")
+    assert (refused.returncode, script.made("torchrun")) == (1, [])
+    assert refused.stderr.startswith("no call would be given a plan: set MSCCLPP_NCCL_SYMMETRIC_MEMORY=1 where")
 
 
 @pytest.mark.parametrize(("kind", "algorithm"), [(Kind.ALL_GATHER, "direct"), (Kind.REDUCE_SCATTER, "ring")])
@@ -202,6 +206,7 @@ def test_a_job_needs_nccl_for_calls_without_a_plan(schedules: list[Path], tmp_pa
     script = Script(tmp_path)
     environment = {"PATH": f"{script.tools}:/usr/bin:/bin", "CALLS": str(script.calls), "FAKE_PLAN": plan}
     environment |= {"MSCCLPP": str(script.home), "PYTHONPATH": str(tmp_path / "site")}
+    environment["MSCCLPP_NCCL_SYMMETRIC_MEMORY"] = "1"
 
     def run() -> subprocess.CompletedProcess[str]:
         command = [tmp_path / "b" / "run.sh", "torchrun"]

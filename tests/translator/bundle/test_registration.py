@@ -58,6 +58,7 @@ class Job:
         (folder / "mscclpp" / "ext.py").write_text(BUILDER)
         monkeypatch.syspath_prepend(str(folder))
         monkeypatch.setenv("RANK", "5")
+        monkeypatch.setenv("MSCCLPP_NCCL_SYMMETRIC_MEMORY", "1")
 
     def register(self, bundle: Path) -> Any:
         return SimpleNamespace(**runpy.run_path(str(bundle / "register_plans.py")))
@@ -140,6 +141,25 @@ def test_other_calls_are_left_to_others(
     request = request_of("allreduce", 4, 4, 1, 4096, in_place=False, element="float32")
     assert job.ask(request) is not None
     assert job.ask(replace(request, **change)) is None
+
+
+@pytest.mark.parametrize("promise", [None, "0"])
+def test_no_call_is_given_a_plan_without_the_promise_of_symmetric_memory(
+    promise: str | None,
+    job: Job,
+    made: Callable[[Kind], tuple[Path, Bundle]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Ranks that have seen different allocations would wait for each other."""
+    monkeypatch.setenv("RANK", "0")
+    if promise is None:
+        monkeypatch.delenv("MSCCLPP_NCCL_SYMMETRIC_MEMORY")
+    else:
+        monkeypatch.setenv("MSCCLPP_NCCL_SYMMETRIC_MEMORY", promise)
+    job.register(made(Kind.ALL_REDUCE)[0])
+    assert job.ask(request_of("allreduce", 4, 4, 1, 4096, in_place=False, element="float32")) is None
+    assert "no call is given a plan: MSCCLPP_NCCL_SYMMETRIC_MEMORY=1 says" in capsys.readouterr().err
 
 
 def test_a_broadcast_of_another_root_is_left_to_others(job: Job, made: Callable[[Kind], tuple[Path, Bundle]]) -> None:

@@ -37,6 +37,14 @@ def counts(plan: ExecutionPlan) -> Counter[OpName]:
     return Counter(op.name for gpu in plan.gpus for block in gpu.thread_blocks for op in block.ops)
 
 
+def moved(plan: ExecutionPlan) -> tuple[int, int, int]:
+    """Messages to other ranks, additions, and chunks that a rank copies."""
+    ops = [op for gpu in plan.gpus for block in gpu.thread_blocks for op in block.ops]
+    messages = sum(target.buffer_id is not None for op in ops for target in op.destinations)
+    additions = sum(len(op.sources) - 1 for op in ops if op.reduce_op)
+    return messages, additions, sum(op.name in (OpName.COPY, OpName.UNPACK_PACKETS) for op in ops)
+
+
 @pytest.mark.parametrize(("name", "kind"), SMALL)
 @pytest.mark.parametrize("protocol", ["Simple", "LL"])
 @pytest.mark.parametrize("in_place", [True, False])
@@ -50,8 +58,10 @@ def test_one_thread_block_is_proved(name: str, kind: Kind, protocol: str, in_pla
     assert [len(gpu.thread_blocks) for gpu in one.plan.gpus] == [1] * 4
     before, after = counts(made.plan), counts(one.plan)
     assert after[OpName.ACQUIRE] == after[OpName.RELEASE] == 0
-    assert all(after[name] == before[name] for name in (OpName.PUT, OpName.PUT_PACKETS, OpName.REDUCE, OpName.COPY))
+    assert moved(one.plan) == moved(made.plan)
     assert after.total() <= before.total()
+    # one channel to each peer
+    assert all(len(set(gpu.peers("memory"))) == len(gpu.peers("memory")) for gpu in one.plan.gpus)
 
 
 def test_what_leaves_together_is_one_message() -> None:
@@ -60,11 +70,39 @@ def test_what_leaves_together_is_one_message() -> None:
     assert counts(made.plan)[OpName.PUT] == 8 * 3
     one = join_blocks(made)
     assert one is not None
-    # signals and waits of the beginning, then meet, put, meet, signal, wait, meet and add; each round overwrites what
-    # the one before has put, which others have read when they signal
+    # signals and waits of the beginning, then meet, put, and in each round meet, signal, wait, meet and add, which also
+    # sends to the next; each round overwrites what the one before has put, which others have read when they signal
     found = counts(one.plan)
-    assert found[OpName.SIGNAL] == found[OpName.WAIT] == found[OpName.REDUCE] == 8 * 3
-    assert found[OpName.SYNC] == 8 * 3 * 3
+    assert found[OpName.SIGNAL] == found[OpName.WAIT] == 8 * 3
+    assert (found[OpName.PUT], found[OpName.REDUCE_SEND], found[OpName.REDUCE]) == (8, 8 * 2, 8)
+    assert found[OpName.SYNC] == 8 * (1 + 2 * 3)
+
+
+def test_what_one_op_can_do_is_one_op() -> None:
+    """All parts of a sum come at once, and what was added is sent by the op that adds it."""
+    names = [
+        [op.name.value for op in join(schedule("direct", Kind.ALL_REDUCE, 8), protocol).gpus[3].thread_blocks[0].ops]
+        for protocol in ("Simple", "LL")
+    ]
+    told = ["signal", "wait", "nop"]
+    assert names[0] == ["rlxsignal", "rlxwait", "nop", "put", "nop", *told, "res", "nop", "signal", "wait"]
+    assert names[1] == ["ppkt", "respkt", "nop", *["upkt"] * 7]
+
+
+def test_sixteen_ranks_are_one_thread_block_each() -> None:
+    """15 peers: puts and sums of more parts than an op has operands are several."""
+    plan = join(schedule("direct", Kind.ALL_REDUCE, 16), "LL")
+    assert [len(gpu.thread_blocks) for gpu in plan.gpus] == [1] * 16
+    ops = plan.gpus[0].thread_blocks[0].ops
+    assert max(len(operands) for op in ops for operands in (op.sources, op.destinations)) <= 10
+    assert len(ops) == 22
+
+
+def join(made: Schedule, protocol: str) -> ExecutionPlan:
+    ranks = made.collective.num_ranks
+    one = join_blocks(lower_to_plan(made, Lowering(protocol=protocol), ranks_per_node=ranks))
+    assert one is not None
+    return one.plan
 
 
 def test_a_timed_schedule_is_one_of_steps() -> None:

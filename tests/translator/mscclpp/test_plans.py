@@ -14,6 +14,7 @@ from in_process import hocket
 
 from hocket.base.errors import DeadlockError, FormatError, HocketError, ScheduleError
 from hocket.translator.mscclpp import from_json, judge_plan, read_plan, verify_plan
+from hocket.translator.mscclpp.sizes import largest_bytes
 
 PROVED = ("allgather_multi", "allgather_pkt_8g", "allreduce_8g", "allreduce_naive_8g", "allreduce_nvls_8g")
 REFUTED = {
@@ -63,6 +64,30 @@ def exchange(**changes: Any) -> dict[str, Any]:
 
     whole = {"name": "exchange", "collective": "allgather", "protocol": "Simple", "inplace": True}
     return {**whole, "gpus": [gpu(0), gpu(1)], **changes}
+
+
+def packets_over_ports() -> dict[str, Any]:
+    """The same by packets that proxies put as they are, as MSCCL++'s own all_reduce of several nodes does: `ppkt`."""
+
+    def at(buffer: str, index: int) -> dict[str, Any]:
+        return {"type": buffer, "index": index, "size": 1}
+
+    plan = exchange(protocol="LL", reuse_resources=True, use_double_scratch_buffer=True)
+    for rank, gpu in enumerate(plan["gpus"]):
+        target = {"buffer_id": 0, "index": 1, "size": 1}
+        put = {"src_buff": [at("s", 0)], "dst_buff": [target], "channel_ids": [0], "channel_type": "port"}
+        (block,) = gpu["threadblocks"]
+        block["ops"] = [
+            {"name": "cpkt", "src_buff": [at("i", 0)], "dst_buff": [at("s", 0)]},
+            {"name": "nop"},
+            {"name": "ppkt", **put},
+            {"name": "upkt", "src_buff": [at("s", 1)], "dst_buff": [at("o", 1 - rank)]},
+        ]
+        block["channels"][0]["channel_type"] = gpu["channels"][0]["channel_type"] = "port"
+        block["remote_buffer_refs"][0]["access_channel_type"] = "port"
+        gpu["remote_buffers"] = [{"rank": 1 - rank, "type": "s", "access_channel_types": ["port"]}]
+        gpu["scratch_chunks"] = 2
+    return plan
 
 
 def read(plan: dict[str, Any]) -> Any:
@@ -254,7 +279,7 @@ def test_bytes_are_refused_or_read(data: bytes) -> None:
 
 @given(st.data())
 def test_mutated_plans_never_crash(data: st.DataObject) -> None:
-    plan: Any = exchange()
+    plan: Any = data.draw(st.sampled_from([exchange, packets_over_ports]))()
     holder, key = None, None
     node = plan
     while isinstance(node, (dict, list)) and node and (holder is None or data.draw(st.integers(0, 4))):
@@ -311,6 +336,52 @@ def test_the_largest_safe_size_of_a_pipeline_is_told(shared: Path) -> None:
     found = judge_plan(shared / "mscclpp_plans" / "allreduce_pipeline.json")
     # 32 rounds of 1 MiB for each of 2 chunks
     assert (found.correct, found.safe, found.largest_safe_bytes) == (True, False, 64 << 20)
+
+
+def test_sums_do_not_wrap_around_in_fixed_scratch() -> None:
+    """MSCCL++'s kernel takes the second source of a sum beyond its chunk where scratch is used again: such a pipeline
+    is right for chunks that scratch holds whole, and no pipeline for more than 65535 rounds."""
+
+    def largest(unit: int, *inner: dict[str, Any]) -> int:
+        plan = exchange(collective="test", reuse_resources=True)
+        piped = [{"name": "copy", "src_buff": [at("i")], "dst_buff": [at("s")]}, {"name": "nop"}, *inner]
+        rounds = {"unit_size": unit, "num_chunks": 1}
+        for gpu in plan["gpus"]:
+            gpu.update(input_chunks=1, output_chunks=1, scratch_chunks=1, channels=[], remote_buffers=[])
+            ops_of_pipeline = [{"name": "pipeline", "iter_context": rounds, "ops": piped}]
+            gpu["threadblocks"] = [{"id": 0, "ops": ops_of_pipeline, "channels": [], "remote_buffer_refs": []}]
+        return largest_bytes(read(plan))
+
+    def at(buffer: str) -> dict[str, Any]:
+        return {"type": buffer, "index": 0, "size": 1}
+
+    added = {"name": "re", "src_buff": [at("i"), at("s")], "dst_buff": [at("o")]}
+    assert largest(1 << 20) == 128 << 20
+    assert largest(1 << 20, added) == 64 << 20
+    assert largest(1 << 20, {**added, "src_buff": [at("s"), at("i")]}) == 128 << 20
+    assert largest(64) == 65535 * 64
+
+
+def test_packets_over_ports_are_put_as_they_are() -> None:
+    """Their proxy waits for no packet: threads have to meet before. And it finds the scratch of one plan alone."""
+    assert verify_plan(read(packets_over_ports())).values
+    unordered = packets_over_ports()
+    ops(unordered).pop(1)
+    with pytest.raises(ScheduleError, match=r"race on rank 0 s\[0\].*ppkt"):
+        verify_plan(read(unordered))
+    with pytest.raises(ScheduleError, match="from the scratch of the first plan it set up"):
+        verify_plan(read({**packets_over_ports(), "reuse_resources": False}))
+    plain = packets_over_ports()
+    ops(plain)[2]["src_buff"][0].update(type="i")
+    with pytest.raises(FormatError, match="src_buff 0 must be in scratch: packets are"):
+        read(plain)
+
+
+def test_a_reduction_without_a_store_in_mscclpp_s_own_form_is_told() -> None:
+    plan = exchange()
+    ops(plan)[3] = {"name": "glre", "buffer_type": "i", "size": 1, "channel_ids": [0], "channel_type": "memory"}
+    with pytest.raises(FormatError, match="whose loader throws for this op"):
+        read(plan)
 
 
 def test_thread_blocks_must_be_resident_on_the_gpu_asked_for(tmp_path: Path) -> None:
