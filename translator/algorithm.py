@@ -147,9 +147,7 @@ class Algorithm:
             raise _error("the quickest way depends on the size: give size_bytes, or Lowering(max_bytes=)")
         predict = predictor(chosen, topology, size)
         tried = rounds(asked.strategies(priced=chosen.is_priced), asked)
-        return quickest(
-            chosen, tried, lowered, predict, predict.least_ps
-        )
+        return quickest(chosen, tried, lowered, predict, predict.least_ps)
 
     def _operations(self) -> tuple[Messages, list[LocalCopy]]:
         """The steps in the order they were asked for."""

@@ -36,8 +36,15 @@ def lower(schedule: Schedule, profile: str | Profile, lowering: Lowering | None 
     return program
 
 
-def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy: Strategy) -> Program:
-    """The same by one strategy, whose `merged` has been done; its limits are not checked."""
+def lower_by(
+    schedule: Schedule,
+    profile: Profile,
+    lowering: Lowering,
+    strategy: Strategy,
+    known: dict[tuple[object, ...], Program] | None = None,
+) -> Program:
+    """The same by one strategy, whose `merged` has been done; its limits are not checked. `known` as in `fit`: of one
+    schedule, profile and lowering."""
     collective = schedule.collective
     blocks = set(collective.block_bytes or ())
     if blocks == {0}:
@@ -74,4 +81,4 @@ def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy:
         root=collective.root,
     )
     messages = merge(schedule, placement, one_sided=profile.one_sided)
-    return fit(shape, messages, placement.copies(), profile, lowering, strategy)
+    return fit(shape, messages, placement.copies(), profile, lowering, strategy, known)

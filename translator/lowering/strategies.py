@@ -50,8 +50,8 @@ def quickest(
     prediction, then of fewer thread blocks (each takes a multiprocessor from the computation), then of fewer steps.
     Raises why not where there is none: what is wrong with a program that fits, else why the plainest does not fit.
 
-    `predict`: what a program takes; `least_ps`: what it takes at least, by far less work. A program is simulated, written and checked when no other can be quicker by its bound, and proved when it is the
-    quickest: most never are.
+    `predict`: what a program takes; `least_ps`: what it takes at least, by far less work. A program is simulated,
+    written and checked when no other can be quicker by its bound, and proved when it is the quickest: most never are.
     """
     refused: list[Candidate] = []
     for strategies in tried:
