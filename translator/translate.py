@@ -51,8 +51,10 @@ def lower_best(schedule: Schedule, profile: str | Profile, lowering: Lowering | 
     def coarser(factor: int) -> Schedule:
         return schedule if factor == 1 else coarsen(schedule, factor)
 
+    known: dict[tuple[object, ...], Program] = {}
+
     def lowered(strategy: Strategy) -> Program:
-        return lower_by(coarser(strategy.merged), chosen, asked, strategy)
+        return lower_by(coarser(strategy.merged), chosen, asked, strategy, known)
 
     plain = asked.strategies(few=schedule.num_transfers > MANY_TRANSFERS, priced=chosen.priced)
     predict = predictor(chosen, schedule.topology, schedule.collective.size_bytes, schedule.ranks.tolist())

@@ -3,7 +3,7 @@
 import ctypes
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,9 +33,11 @@ class Assembly:
     spilled: int
 
 
-def assemble(architecture: str, element: str, reduction: int) -> Assembly:
-    """The interpreter for an element type and a reduction (by its number), for an architecture such as `sm_90` or
-    `gfx942`. Raises HocketError where there is no compiler, it knows no such architecture, or it refuses the source,
+def assemble(
+    architecture: str, element: str, reduction: int, source_of: Callable[[str, int], str] = kernel_source
+) -> Assembly:
+    """The interpreter (or what else `source_of` is the source of) for an element type and a reduction (by its number),
+    for an architecture such as `sm_90` or `gfx942`. Raises HocketError where there is no compiler, it knows no such architecture, or it refuses the source,
     with what it says."""
     vendor = vendor_of(architecture)
     compiler = _Compiler(vendor)
@@ -43,7 +45,7 @@ def assemble(architecture: str, element: str, reduction: int) -> Assembly:
     names = _strings(included)
     texts = _strings(included.values())
     program = ctypes.c_void_p()
-    source = kernel_source(element, reduction).encode()
+    source = source_of(element, reduction).encode()
     compiler.call("CreateProgram", ctypes.byref(program), source, b"hocket.cu", len(included), texts, names)
     try:
         options = _strings((f"{vendor.architecture_option}{architecture}", *vendor.options))

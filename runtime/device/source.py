@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
-__all__ = ["ELEMENTS", "KERNEL", "LANES", "REDUCTIONS", "headers", "kernel_source"]
+__all__ = ["ELEMENTS", "KERNEL", "LANES", "REDUCTIONS", "SWITCH_KERNEL", "headers", "kernel_source", "switch_source"]
 
 #: The kernel's name.
 KERNEL = "hocket_run"
+#: That of the kernel over switches.
+SWITCH_KERNEL = "hocket_switch"
 #: Lanes of a thread block: as many as NCCL gives Simple; what is small has some without work.
 LANES = 512
 
@@ -31,13 +33,22 @@ ELEMENTS = {
 REDUCTIONS = ("Sum", "Prod", "Max", "Min")
 
 _FOLDER = Path(__file__).parents[2] / "core" / "include"
-_HEADERS = tuple(f"hocket/device/{name}.hpp" for name in ("target", "elements", "table", "interpreter"))
+_HEADERS = tuple(f"hocket/device/{name}.hpp" for name in ("target", "elements", "table", "interpreter", "switches"))
 _KERNEL = """#include "hocket/device/interpreter.hpp"
 
 namespace hocket::device {{
 extern "C" HOCKET_KERNEL({lanes}) void {name}(const Launch launch) {{
   HOCKET_SHARED BlockMemory shared;
   Walk<Arithmetic<{element}, {reduction}>>(launch, block_number(), Lanes{{}}, shared).run();
+}}
+}}
+"""
+_SWITCH_KERNEL = """#include "hocket/device/switches.hpp"
+
+namespace hocket::device {{
+extern "C" HOCKET_KERNEL({lanes}) void {name}(const SwitchLaunch launch) {{
+  HOCKET_SHARED SwitchMemory shared;
+  SwitchWalk<Arithmetic<{element}, {reduction}>>(launch, block_number(), Lanes{{}}, shared).run();
 }}
 }}
 """
@@ -51,3 +62,10 @@ def headers() -> dict[str, str]:
 def kernel_source(element: str, reduction: int) -> str:
     """The kernel for an element type's name and the number of a reduction."""
     return _KERNEL.format(lanes=LANES, name=KERNEL, element=ELEMENTS[element], reduction=REDUCTIONS[reduction])
+
+
+def switch_source(element: str, reduction: int) -> str:
+    """Likewise of the kernel whose chunks are added and copied on the way: by NVLink's switches where they can."""
+    return _SWITCH_KERNEL.format(
+        lanes=LANES, name=SWITCH_KERNEL, element=ELEMENTS[element], reduction=REDUCTIONS[reduction]
+    )

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hocket._core import device as native
 from hocket._core import executor
-from hocket.schedule import FIFO_DEPTH, Gpu, Program
+from hocket.schedule import FIFO_DEPTH, Program, StepType
 
 __all__ = ["SLOT_BYTES", "Wiring"]
 
@@ -17,6 +17,7 @@ __all__ = ["SLOT_BYTES", "Wiring"]
 SLOT_BYTES = 512 << 10
 PACKET_BYTES = 16 << 10
 
+_SENDS = np.array([kind.sends for kind in StepType])
 _Connection = tuple[int, int, int]  # sender, receiver, channel
 
 
@@ -53,7 +54,7 @@ class Wiring:
             max(1, *(len(gpu.thread_blocks) for program in programs for gpu in program.gpus)),
             tuple(FIFO_DEPTH[program.protocol] for program in programs),
             tuple(program.protocol == "LL" for program in programs),
-            tuple(max(map(_largest_message, program.gpus), default=1) for program in programs),
+            tuple(map(_largest_message, programs)),
             tuple(tuple(_numbers(program, rank, ends) for rank in range(program.num_ranks)) for program in programs),
         )
 
@@ -75,9 +76,10 @@ class Wiring:
         return native.Way(element, reduction, is_mean, self.depths[number], self.packets[number], signature, timeout_ms)
 
 
-def _largest_message(gpu: Gpu) -> int:
-    counts = [step.count for block in gpu.thread_blocks for step in block.steps if step.type.sends]
-    return max(counts, default=1)
+def _largest_message(program: Program) -> int:
+    """Chunks of it; 1 where there is none."""
+    rows = program.rows
+    return int(rows["count"][_SENDS[rows["type"]]].max(initial=1))
 
 
 def _connections(program: Program) -> Iterable[_Connection]:

@@ -132,7 +132,8 @@ class XmlTarget:
             strategies = asked.strategies(few=content.num_transfers > MANY_TRANSFERS, priced=self._profile.priced)
             strategies += in_steps(strategies, content)
             least = LeastTime(content, self._profile)
-            return [_LoweredSchedule(content, self._profile, asked, strategy, least) for strategy in strategies]
+            known: dict[tuple[object, ...], Program] = {}
+            return [_LoweredSchedule(content, self._profile, asked, strategy, least, known) for strategy in strategies]
         if not (content.in_place if in_place else content.out_of_place):
             return []
         name = content.name or source.path.stem
@@ -194,14 +195,20 @@ class _LoweredSchedule:
     largest_bytes = None
 
     def __init__(
-        self, schedule: Schedule, profile: Profile, lowering: Lowering, strategy: Strategy, least: LeastTime
+        self,
+        schedule: Schedule,
+        profile: Profile,
+        lowering: Lowering,
+        strategy: Strategy,
+        least: LeastTime,
+        known: dict[tuple[object, ...], Program],
     ) -> None:
-        self._schedule, self._profile, self._lowering = schedule, profile, lowering
+        self._schedule, self._profile, self._lowering, self._known = schedule, profile, lowering, known
         self.variant, self._least = strategy, least
 
     @cached_property
     def _lowered(self) -> _LoweredXml:
-        program = lower_by(self._schedule, self._profile, self._lowering, self.variant)
+        program = lower_by(self._schedule, self._profile, self._lowering, self.variant, self._known)
         if self._profile.reads_xml:
             check_limits(program, self._profile)
         return _LoweredXml(program, self._profile, self.variant.slots)

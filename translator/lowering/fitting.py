@@ -28,9 +28,12 @@ def fit(
     profile: Profile,
     lowering: Lowering,
     strategy: Strategy,
+    known: dict[tuple[object, ...], Program] | None = None,
 ) -> Program:
     """`shape`, a program without thread blocks, with such that do the messages and the local steps. Where a block would
     have more steps than the runtime takes, connections are added, and blocks for local steps.
+
+    `known`: programs of the same messages that other strategies have come to, by what decides them; it grows.
 
     Whether it fits the runtime is for the caller to check, whose text tells. Raises ScheduleError where no order of the
     messages keeps them from waiting for each other, LimitError where instances have too many thread blocks.
@@ -48,11 +51,19 @@ def fit(
         max_bytes=lowering.max_bytes or profile.open_max_bytes,
     )
 
+    made = {} if known is None else known
+
+    def ordered(channels: int, most_local: int) -> Program:
+        key = (channels, most_local, strategy.slots, strategy.paired, strategy.merged, strategy.levelled, room, most, part)
+        if key not in made:
+            table = operations(
+                messages, local, profile, channels, strategy.slots, paired=strategy.paired, most_local=most_local
+            )
+            made[key] = Emission(table, shape, room).program()
+        return made[key]
+
     def assembled(channels: int, most_local: int) -> Program:
-        table = operations(
-            messages, local, profile, channels, strategy.slots, paired=strategy.paired, most_local=most_local
-        )
-        single = Emission(table, shape, room).program()
+        single = replace(ordered(channels, most_local), protocol=strategy.protocol)
         if strategy.instances == 1:
             return retarget(single, profile)
         check_thread_blocks(single, profile, strategy.instances)

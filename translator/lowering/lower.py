@@ -40,8 +40,15 @@ def lower(schedule: Schedule, profile: str | Profile, lowering: Lowering | None 
     return program
 
 
-def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy: Strategy) -> Program:
-    """The same by one strategy, whose `merged` has been done; its limits are not checked."""
+def lower_by(
+    schedule: Schedule,
+    profile: Profile,
+    lowering: Lowering,
+    strategy: Strategy,
+    known: dict[tuple[object, ...], Program] | None = None,
+) -> Program:
+    """The same by one strategy, whose `merged` has been done; its limits are not checked. `known` as in `fit`: of one
+    schedule, profile and lowering."""
     if strategy.levelled:
         schedule = _in_steps(schedule)
     collective = schedule.collective
@@ -83,7 +90,8 @@ def lower_by(schedule: Schedule, profile: Profile, lowering: Lowering, strategy:
     def fitted(meanwhile: bool) -> Program:
         own = OwnParts.of(schedule, placement, one_sided=profile.one_sided, meanwhile=meanwhile)
         messages = merge(schedule, placement, own, one_sided=profile.one_sided)
-        return fit(shape, messages, [*placement.copies(), *own.copies], profile, lowering, strategy)
+        found = known if meanwhile else None
+        return fit(shape, messages, [*placement.copies(), *own.copies], profile, lowering, strategy, found)
 
     if not (profile.one_sided and schedule.is_own.any()):
         return fitted(meanwhile=True)

@@ -177,6 +177,11 @@ struct Arithmetic {
   HOCKET_DEVICE static Stored combine(Stored left, Stored right) {
     return Element::store(Reduction::apply(Element::load(left), Element::load(right)));
   }
+  /// As what an element is computed, where several are combined and rounded once.
+  using Wide = decltype(Element::load(Stored{}));
+  HOCKET_DEVICE static Wide widened(Stored value) { return Element::load(value); }
+  HOCKET_DEVICE static Wide combine_wide(Wide left, Wide right) { return Reduction::apply(left, right); }
+  HOCKET_DEVICE static Stored narrowed(Wide value) { return Element::store(value); }
   HOCKET_DEVICE static Stored divide(Stored value, int32_t by) {
     const auto whole = Element::load(value);
     return Element::store(whole / static_cast<decltype(whole)>(by));
