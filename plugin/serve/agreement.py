@@ -14,7 +14,7 @@ from hocket.runtime.engine.library import Library
 __all__ = ["disagreement", "exchange_words"]
 
 _BYTES = 256
-#: A rank that has no bundle never comes; one that is late is waited for so long, or half the group's time limit.
+#: A rank that has no bundle never comes; one that is late is waited for so long, or three quarters of the group's time limit.
 _PATIENCE = timedelta(minutes=2)
 _GO, _STOCK = "go", "stock"
 _begun: Counter[str] = Counter()
@@ -40,7 +40,7 @@ def disagreement(
 ) -> str:
     """Why the ranks cannot run programs together, alike on all; "" where they can. Collective, but does not hang where
     a rank never asks: `purpose` tells those apart who ask for different ends. A library may be why there is none."""
-    patience = min(_PATIENCE, timeout / 2)
+    patience = min(_PATIENCE, timeout * 3 / 4)
     if not _all_come(group, f"{purpose}/{device.type}", patience):
         return f"not all ranks of the group asked for programs within {patience.total_seconds():g} s"
     fingerprint = "none" if isinstance(library, str) else str(library.fingerprint)

@@ -23,7 +23,7 @@ from hocket.runtime.device.vendors import vendor_of
 from hocket.runtime.device.wiring import SLOT_BYTES
 from hocket.runtime.engine.library import Library
 
-__all__ = ["CudaTransport"]
+__all__ = ["CudaTransport", "words_told"]
 
 _MILLISECOND = timedelta(milliseconds=1)
 _NAMES = list(ELEMENTS)
@@ -60,7 +60,7 @@ class CudaTransport:
         #: The word in which the device says that it gave up, as the host sees it once a call is done.
         self._told = torch.zeros(1, dtype=torch.int64, pin_memory=True)
         told = self._told  # not this object, which ends the watch when it goes
-        FailureWatch(self, f"rank {self._rank} of {size}", lambda: _words(told))
+        FailureWatch(self, f"rank {self._rank} of {size}", lambda: words_told(told))
         self._loaded = LoadedPrograms(self._tables_of, self._kernel_of)
 
     def _objection(self, properties: Any) -> str:
@@ -106,7 +106,7 @@ class CudaTransport:
         return self._loaded.lacks(binding)
 
     def run(self, binding: Binding, timeout: timedelta) -> None:
-        if words := _words(self._told):
+        if words := words_told(self._told):
             raise HocketError(f"a call before this one: {words}")
         choice = binding.choice
         number = self._number[choice.number]
@@ -156,6 +156,7 @@ def _failure(told: torch.Tensor) -> tuple[int, str] | None:
     return native.failure_of(int(told[0]) & (1 << 64) - 1)
 
 
-def _words(told: torch.Tensor) -> str | None:
+def words_told(told: torch.Tensor) -> str | None:
+    """What a device said of its failure in that word; None where it did not."""
     failure = _failure(told)
     return None if failure is None else failure[1]

@@ -137,7 +137,7 @@ class Engine:
         self.rank: int = group.rank()
         self.size: int = group.size()
         self._transport = transport
-        self._counts = counts
+        self.counts = counts
         self._failure_notices = FailureNotices(group)
         self._failure: HocketError | None = None
         #: Kept until somebody waits for them.
@@ -150,6 +150,11 @@ class Engine:
     def elements(self) -> Mapping[torch.dtype, int]:
         """The types that are reduced, and their numbers."""
         return self._transport.elements
+
+    @property
+    def by_messages(self) -> bool:
+        """Whether programs go over the group's own messages."""
+        return self._transport.by_messages
 
     def capture_refusal(self, bindings: Sequence[Binding]) -> str:
         """Why these cannot be served while a graph is captured; "" where they can."""
@@ -182,8 +187,8 @@ class Engine:
                     self._transport.run(binding, task.timeout)
                 took = 0 if self.streams.enqueue else time.perf_counter_ns() - begin  # that of devices is not seen
                 name = binding.choice.algorithm.name
-                self._counts.add(name, binding.size_bytes, 1, int(self._transport.by_messages), took)
-                self._counts.note(name, int(task.is_captured), self._why_messages)
+                self.counts.add(name, binding.size_bytes, 1, int(self._transport.by_messages), took)
+                self.counts.note(name, int(task.is_captured), self._why_messages)
             except BaseException as error:
                 where = f"rank {self.rank} of {self.size}, {task.name} by {binding.choice.algorithm.name}"
                 self._failure = HocketError(f"{where}: {self._give_up(error)}")
