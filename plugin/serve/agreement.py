@@ -14,7 +14,7 @@ from hocket.runtime.engine.library import Library
 __all__ = ["disagreement", "exchange_words"]
 
 _BYTES = 256
-#: A rank that has no bundle never comes; one that is late is waited for so long, or three quarters of the group's time limit.
+#: A rank that has no bundle never comes; one that is late is waited for so long, or most of the group's time limit.
 _PATIENCE = timedelta(minutes=2)
 _GO, _STOCK = "go", "stock"
 _begun: Counter[str] = Counter()
