@@ -8,8 +8,8 @@
 
 namespace hocket::device {
 
-/// The processes of a group's ranks, of which one is told when they end, however they do. Where the system does not tell
-/// (before Linux 5.3, or forbidden), none ends.
+/// The processes of a group's ranks, of which one is told when they end, however they do. Where the system does not
+/// tell (before Linux 5.3, or forbidden), none ends.
 class Peers {
  public:
   explicit Peers(std::span<const int32_t> processes);

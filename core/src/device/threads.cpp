@@ -245,8 +245,8 @@ void Threads::run(const Tables& tables, const Call& call, const std::function<vo
   if (failure == 0) return;
   const Failure why = Failure::of(failure);
   const bool is_known = why.reason == Reason::kPeerDied && peers_->process(why.peer) > 0;
-  throw Error(is_known ? "rank " + std::to_string(why.peer) + " (process " +
-                             std::to_string(peers_->process(why.peer)) + ") has died"
+  throw Error(is_known ? "rank " + std::to_string(why.peer) + " (process " + std::to_string(peers_->process(why.peer)) +
+                             ") has died"
                        : words_of(why));
 }
 

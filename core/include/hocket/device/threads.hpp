@@ -51,8 +51,8 @@ class Threads {
   Threads& operator=(const Threads&) = delete;
 
   /// Runs this rank's part and returns when its result is complete. `interrupted` is asked some ten times a second;
-  /// what it throws makes all ranks give up. Throws Error, naming the rank, block and step, where this rank gave up, and
-  /// the process where one has ended before its part was done: so does every later call.
+  /// what it throws makes all ranks give up. Throws Error, naming the rank, block and step, where this rank gave up,
+  /// and the process where one has ended before its part was done: so does every later call.
   void run(const Tables& tables, const Call& call, const std::function<void()>& interrupted);
 
   /// The rank that this one waited for in vain; -1: none.
