@@ -82,11 +82,16 @@ def open_engine(
 
 def _refusal(wanted: EngineName, backend: str, device: torch.device) -> str:
     """Why the engine that is asked for cannot serve a backend's tensors on the device; "" where it can."""
-    if wanted not in (EngineName.NATIVE, EngineName.DEVICE) or _is_on_processors(backend, device):
-        return ""
-    if wanted is EngineName.DEVICE and _is_on_gpus(backend, device):
-        return ""
-    return f"backend {backend}, which the {wanted} engine does not replace"
+    match wanted:
+        case EngineName.AUTO | EngineName.P2P:
+            serves = True
+        case EngineName.NATIVE:
+            serves = _is_on_processors(backend, device)
+        case EngineName.DEVICE:
+            serves = _is_on_processors(backend, device) or _is_on_gpus(backend, device)
+        case _:
+            assert_never(wanted)
+    return "" if serves else f"backend {backend}, which the {wanted} engine does not replace"
 
 
 def _is_on_processors(backend: str, device: torch.device) -> bool:
