@@ -54,11 +54,12 @@ Call call_of(const executor::Algorithm& algorithm, std::array<std::byte*, 2> buf
           way.packets, way.signature, std::chrono::milliseconds(way.timeout_ms)};
 }
 
-void init_threads(Threads* self, int32_t rank, const std::vector<uintptr_t>& windows, const Window& window,
-                  int32_t most_blocks, int32_t lanes, std::optional<uint64_t> seed) {
+void init_threads(Threads* self, int32_t rank, const std::vector<uintptr_t>& windows,
+                  const std::vector<int32_t>& processes, const Window& window, int32_t most_blocks, int32_t lanes,
+                  std::optional<uint64_t> seed) {
   std::vector<std::byte*> places;
   for (const uintptr_t place : windows) places.push_back(reinterpret_cast<std::byte*>(place));
-  new (self) Threads(rank, places, window, most_blocks, lanes, seed);
+  new (self) Threads(rank, places, processes, window, most_blocks, lanes, seed);
 }
 
 /// Raises what a signal's handler raises, such as KeyboardInterrupt.
@@ -151,7 +152,7 @@ void bind_device(nb::module_& m) {
       .def_prop_ro("address", [](const SharedWindow& self) { return reinterpret_cast<uintptr_t>(self.data()); })
       .def_prop_ro("descriptor", &SharedWindow::descriptor);
   nb::class_<Threads>(m, "Threads")
-      .def("__init__", &init_threads, "rank"_a, "windows"_a, "window"_a, "most_blocks"_a, "lanes"_a,
+      .def("__init__", &init_threads, "rank"_a, "windows"_a, "processes"_a, "window"_a, "most_blocks"_a, "lanes"_a,
            "seed"_a = nb::none())
       .def_prop_ro("lost", &Threads::lost)
       .def("close", &Threads::close);

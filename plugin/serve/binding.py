@@ -1,17 +1,25 @@
 """A request bound to an algorithm: the memory that the program works on, and what is copied before and after."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
 
 from hocket.plugin.serve.requests import Reduction, Request, Unserved
+from hocket.runtime.device.source import ELEMENTS
 from hocket.runtime.engine.elements import ELEMENT_NUMBER, REDUCTION_NUMBER
-from hocket.runtime.engine.library import Library, ProgramChoice
+from hocket.runtime.engine.library import ProgramChoice
+from hocket.schedule import Kind
 
-__all__ = ["Binding", "bind"]
+__all__ = ["DEVICE_ELEMENTS", "ENGINE_ELEMENTS", "Binding", "Find", "bind"]
 
 #: The engine's element types, by PyTorch's.
-_ELEMENTS = {getattr(torch, name): number for name, number in ELEMENT_NUMBER.items()}
+ENGINE_ELEMENTS: Mapping[torch.dtype, int] = {getattr(torch, name): number for name, number in ELEMENT_NUMBER.items()}
+#: The device interpreter's, which are more.
+DEVICE_ELEMENTS: Mapping[torch.dtype, int] = {getattr(torch, name): number for number, name in enumerate(ELEMENTS)}
+
+#: What serves a call, or why nothing does: as `Library.find`.
+Find = Callable[[Kind, int, int, int, int], ProgramChoice | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +148,8 @@ def _overlap(inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> bool:
     return any(tensor.untyped_storage().data_ptr() in storages for tensor in outputs)
 
 
-def bind(request: Request, library: Library, num_ranks: int) -> Binding:
-    """The algorithm for a request. Raises Unserved where there is none."""
+def bind(request: Request, find: Find, num_ranks: int, elements: Mapping[torch.dtype, int]) -> Binding:
+    """The algorithm for a request; `elements`: those that can be reduced. Raises Unserved where there is none."""
     inputs, outputs = (sum(tensor.nbytes for tensor in tensors) for tensors in (request.inputs, request.outputs))
     kind, dtype = request.kind, (request.inputs or request.outputs)[0].dtype
     shares = num_ranks if kind.in_blocks else 1
@@ -152,10 +160,10 @@ def bind(request: Request, library: Library, num_ranks: int) -> Binding:
         raise Unserved("sizes that do not fit together")
     element, element_bytes = ELEMENT_NUMBER["uint8"], 1
     if request.reduction is not None:
-        if dtype not in _ELEMENTS or (request.reduction is Reduction.AVG and not dtype.is_floating_point):
+        if dtype not in elements or (request.reduction is Reduction.AVG and not dtype.is_floating_point):
             raise Unserved(f"{request.reduction} of {str(dtype).removeprefix('torch.')}")
-        element, element_bytes = _ELEMENTS[dtype], dtype.itemsize
-    found = library.find(kind, share, element_bytes, num_ranks, request.root)
+        element, element_bytes = elements[dtype], dtype.itemsize
+    found = find(kind, share, element_bytes, num_ranks, request.root)
     if isinstance(found, str):
         raise Unserved(found)
     return Binding(found, request, share, element)

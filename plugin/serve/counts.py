@@ -4,8 +4,9 @@ never silent."""
 import json
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hocket.base.files import atomic_write
@@ -42,6 +43,19 @@ class _Count:
     bytes: int = 0
     calls_by_p2p: int = 0
     time_ns: int = 0
+    captured: int = 0
+    p2p_reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def remarks(self) -> str:
+        """What is to be said of some of its calls."""
+        found = []
+        if self.calls_by_p2p:
+            why = "; ".join(self.p2p_reasons)
+            found.append(f"{self.calls_by_p2p} over the group's own messages{f' ({why})' if why else ''}")
+        if self.captured:
+            found.append(f"{self.captured} captured in graphs, whose replays are not seen")
+        return ", ".join(found)
 
 
 @dataclass(slots=True)
@@ -86,6 +100,15 @@ class Counts:
             count.calls_by_p2p += calls_by_p2p
             count.time_ns += time_ns
 
+    def note(self, name: str, captured: int, why_messages: str) -> None:
+        """Of a run that was added: whether it was captured in a graph, and why it went over the group's own messages
+        where another engine was asked for."""
+        with self._lock:
+            count = self._ran[name]
+            count.captured += captured
+            if why_messages:
+                count.p2p_reasons[why_messages] += 1
+
     def add_stock(
         self,
         operation: str,
@@ -113,7 +136,8 @@ class Counts:
             count.waits += waits
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; `bytes` are those of a rank's larger buffer, over all calls; `calls` include `calls_by_p2p`."""
+        """Plain data; `bytes` are those of a rank's larger buffer, over all calls; `calls` include `calls_by_p2p` and
+        those `captured` in graphs, each once."""
         return {
             "algorithms": [
                 {
@@ -124,6 +148,8 @@ class Counts:
                     "calls": self._ran[algorithm.name].calls,
                     "bytes": self._ran[algorithm.name].bytes,
                     "calls_by_p2p": self._ran[algorithm.name].calls_by_p2p,
+                    "p2p_reasons": dict(self._ran[algorithm.name].p2p_reasons),
+                    "captured": self._ran[algorithm.name].captured,
                     "time_ns": self._ran[algorithm.name].time_ns,
                 }
                 for algorithm in self._library.algorithms
@@ -163,12 +189,11 @@ class Counts:
     def _program_rows(self) -> Iterator[tuple[object, ...]]:
         for algorithm in self._library.algorithms:
             count = self._ran[algorithm.name]
-            by_messages = f"{count.calls_by_p2p} over the group's own messages" if count.calls_by_p2p else ""
             if not count.calls:
                 yield algorithm.name, algorithm.describe(), 0, "", "", "never ran"
                 continue
             time = format_time(count.time_ns * _PS) if count.time_ns else ""
-            yield algorithm.name, algorithm.describe(), count.calls, format_bytes(count.bytes), time, by_messages
+            yield algorithm.name, algorithm.describe(), count.calls, format_bytes(count.bytes), time, count.remarks
 
     def _stock_lines(self) -> Iterator[str]:
         counts = self._of_stock()

@@ -1,6 +1,6 @@
 """Programs by the device interpreter on the NVIDIA GPUs of one machine: in symmetric memory, one launch a call."""
 
-import os
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -10,16 +10,20 @@ import torch.distributed as dist
 from hocket._core import device as native
 from hocket.base.errors import HocketError
 from hocket.plugin.serve.agreement import exchange_words
-from hocket.plugin.serve.binding import Binding
+from hocket.plugin.serve.binding import DEVICE_ELEMENTS, Binding
 from hocket.plugin.serve.device import wired
+from hocket.plugin.serve.failure_watch import FailureWatch
+from hocket.plugin.serve.loaded import LoadedPrograms
 from hocket.plugin.torch import interfaces
-from hocket.runtime.device.compiler import assemble
+from hocket.runtime.device.compiler import assemble, compiler_version
 from hocket.runtime.device.driver import LoadedKernel
+from hocket.runtime.device.sharing import machine_word, require_no_objection, require_one_machine
 from hocket.runtime.device.source import ELEMENTS, LANES
+from hocket.runtime.device.vendors import vendor_of
 from hocket.runtime.device.wiring import SLOT_BYTES
 from hocket.runtime.engine.library import Library
 
-__all__ = ["CudaTransport"]
+__all__ = ["CudaTransport", "words_told"]
 
 _MILLISECOND = timedelta(milliseconds=1)
 _NAMES = list(ELEMENTS)
@@ -30,29 +34,23 @@ _blocks: dict[torch.device, int] = {}
 class CudaTransport:
     """Making it is collective: each rank has a window that the others write to.
 
-    Raises HocketError where the ranks of the group have different programs, are not on one machine, or the
-    programs have more thread blocks than the GPU has multiprocessors: all must run at once.
+    Raises NoSharedMemory, on all ranks alike, where they are not on one machine, one has no run-time compiler, or its
+    programs have more thread blocks than its GPU has multiprocessors: all must run at once.
     """
 
     by_messages = False
+    elements: Mapping[torch.dtype, int] = DEVICE_ELEMENTS
 
     def __init__(self, group: dist.ProcessGroup, backend: Any, device: torch.device, library: Library) -> None:
         self._rank, size = backend.rank(), backend.size()
         self._library, self._device = library, device
-        machines = set(exchange_words(backend, device, library, os.uname().nodename))
-        if len(machines) > 1:
-            raise HocketError(f"the device engine is for ranks of one machine, and these are on {len(machines)}")
         self._wiring, self._number = wired(library, size)
         properties = torch.cuda.get_device_properties(device)
-        _blocks[device] = _blocks.get(device, 0) + self._wiring.most_blocks
-        if _blocks[device] > properties.multi_processor_count:
-            raise HocketError(
-                f"the programs of this job's groups have {_blocks[device]} thread blocks a rank, which may all run at "
-                f"once, and {properties.name} runs {properties.multi_processor_count}: translate them with fewer "
-                "--channels or --instances"
-            )
         amds = str(getattr(properties, "gcnArchName", ""))  # gfx942:sramecc+:xnack-
         self._architecture = amds.partition(":")[0] or f"sm_{properties.major}{properties.minor}"
+        require_one_machine(exchange_words(backend, device, machine_word()))
+        require_no_objection(exchange_words(backend, device, self._objection(properties)))
+        _blocks[device] = _blocks.get(device, 0) + self._wiring.most_blocks
         self._window = self._wiring.window()
         self._open_window(group)
         self._words = torch.zeros(self._places()[-1] // 8, dtype=torch.int64, device=device)
@@ -61,8 +59,20 @@ class CudaTransport:
         self._scratch = torch.empty(max(16, 2 * scratch * SLOT_BYTES), dtype=torch.uint8, device=device)
         #: The word in which the device says that it gave up, as the host sees it once a call is done.
         self._told = torch.zeros(1, dtype=torch.int64, pin_memory=True)
-        self._kernels: dict[tuple[int, int], LoadedKernel] = {}
-        self._tables: dict[int, tuple[native.Tables, torch.Tensor, torch.Tensor]] = {}
+        told = self._told  # not this object, which ends the watch when it goes
+        FailureWatch(self, f"rank {self._rank} of {size}", lambda: words_told(told))
+        self._loaded = LoadedPrograms(self._tables_of, self._kernel_of)
+
+    def _objection(self, properties: Any) -> str:
+        """What hinders this rank; "": nothing."""
+        blocks, most = _blocks.get(self._device, 0) + self._wiring.most_blocks, properties.multi_processor_count
+        if blocks > most:
+            return (
+                f"{blocks} thread blocks of all groups' programs, and its GPU runs {most}: translate with fewer "
+                "--channels or --instances"
+            )
+        vendor = vendor_of(self._architecture)
+        return "" if compiler_version(vendor) else f"no {vendor.compiler}, the run-time compiler of its GPU"
 
     def _open_window(self, group: dist.ProcessGroup) -> None:
         empty, rendezvous = interfaces.SYMMETRIC_EMPTY.need(), interfaces.SYMMETRIC_RENDEZVOUS.need()
@@ -83,7 +93,7 @@ class CudaTransport:
 
     @property
     def lost(self) -> int:
-        failure = native.failure_of(int(self._told[0]) & (1 << 64) - 1)
+        failure = _failure(self._told)
         return -1 if failure is None else failure[0]
 
     def close(self) -> None:
@@ -92,13 +102,15 @@ class CudaTransport:
             for peer in range(self._wiring.num_ranks):
                 self._symmetric.get_buffer(peer, (1,), torch.int64).fill_(self._rank + 1)
 
+    def capture_refusal(self, binding: Binding) -> str:
+        return self._loaded.lacks(binding)
+
     def run(self, binding: Binding, timeout: timedelta) -> None:
-        failure = native.failure_of(int(self._told[0]) & (1 << 64) - 1)
-        if failure is not None:
-            raise HocketError(f"a call before this one: {failure[1]}")
+        if words := words_told(self._told):
+            raise HocketError(f"a call before this one: {words}")
         choice = binding.choice
         number = self._number[choice.number]
-        tables, blocks, steps = self._tables_of(number, binding)
+        tables, blocks, steps = self._loaded.tables(binding)
         size, limit_ms = (choice.number, binding.size_bytes), timeout // _MILLISECOND
         way = self._wiring.way(number, binding.element, binding.operation, size, limit_ms, binding.is_mean)
         source, target = binding.buffers(self._rank)
@@ -121,23 +133,30 @@ class CudaTransport:
             state,
         )
         stream = torch.cuda.current_stream(self._device).cuda_stream
-        self._kernel(binding.element, binding.operation).launch(tables.num_blocks, LANES, stream, launch)
+        self._loaded.kernel(binding).launch(tables.num_blocks, LANES, stream, launch)
         failure_word = self._places()[2] // 8
         self._told.copy_(self._words[failure_word : failure_word + 1], non_blocking=True)
         binding.finish(target, is_divided=True)
 
-    def _tables_of(self, number: int, binding: Binding) -> tuple[native.Tables, torch.Tensor, torch.Tensor]:
+    def _tables_of(self, binding: Binding) -> tuple[native.Tables, torch.Tensor, torch.Tensor]:
         """The program's tables, and their copies on the device: of blocks, and of steps."""
-        if number not in self._tables:
-            part = binding.choice.algorithm.part(self._rank)
-            tables = self._wiring.tables(number, self._rank, part)
-            self._tables[number] = tables, self._copied(tables.blocks), self._copied(tables.steps)
-        return self._tables[number]
+        choice = binding.choice
+        tables = self._wiring.tables(self._number[choice.number], self._rank, choice.algorithm.part(self._rank))
+        return tables, self._copied(tables.blocks), self._copied(tables.steps)
 
     def _copied(self, table: bytes) -> torch.Tensor:
         return torch.frombuffer(bytearray(table or bytes(16)), dtype=torch.uint8).to(self._device)
 
-    def _kernel(self, element: int, operation: int) -> LoadedKernel:
-        if (element, operation) not in self._kernels:
-            self._kernels[element, operation] = LoadedKernel(assemble(self._architecture, _NAMES[element], operation))
-        return self._kernels[element, operation]
+    def _kernel_of(self, binding: Binding) -> LoadedKernel:
+        return LoadedKernel(assemble(self._architecture, _NAMES[binding.element], binding.operation))
+
+
+def _failure(told: torch.Tensor) -> tuple[int, str] | None:
+    """The peer, and what to say."""
+    return native.failure_of(int(told[0]) & (1 << 64) - 1)
+
+
+def words_told(told: torch.Tensor) -> str | None:
+    """What a device said of its failure in that word; None where it did not."""
+    failure = _failure(told)
+    return None if failure is None else failure[1]

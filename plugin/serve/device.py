@@ -1,5 +1,6 @@
 """Programs by the device interpreter: on this machine's cores, for the CPU tensors of ranks that share it."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -7,7 +8,8 @@ import torch
 
 from hocket._core import device as native
 from hocket.plugin.serve.agreement import exchange_words
-from hocket.plugin.serve.binding import Binding
+from hocket.plugin.serve.binding import DEVICE_ELEMENTS, Binding
+from hocket.plugin.serve.engine import NO_CAPTURE
 from hocket.runtime.device.threads import ThreadRank
 from hocket.runtime.device.wiring import Wiring
 from hocket.runtime.engine.library import Library
@@ -18,19 +20,18 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class DeviceTransport:
-    """Making it is collective: the ranks map each other's windows.
-
-    Raises HocketError where the ranks of the group have different programs, or are not on one machine.
-    """
+    """Making it is collective: the ranks map each other's windows. Raises NoSharedMemory, on all alike, where they
+    cannot."""
 
     by_messages = False
+    elements: Mapping[torch.dtype, int] = DEVICE_ELEMENTS
 
     def __init__(self, backend: Any, library: Library) -> None:
         rank, size = backend.rank(), backend.size()
         self._library = library
 
         def tell(words: str) -> list[str]:
-            return exchange_words(backend, torch.device("cpu"), library, words)
+            return exchange_words(backend, torch.device("cpu"), words)
 
         self._wiring, self._number = wired(library, size)
         self._device = ThreadRank(self._wiring, rank, tell)
@@ -43,6 +44,9 @@ class DeviceTransport:
 
     def close(self) -> None:
         self._device.close()
+
+    def capture_refusal(self, binding: Binding) -> str:
+        return NO_CAPTURE
 
     def run(self, binding: Binding, timeout: timedelta) -> None:
         choice = binding.choice

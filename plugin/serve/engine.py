@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from queue import SimpleQueue
@@ -17,8 +17,14 @@ from hocket.plugin.serve.binding import Binding
 from hocket.plugin.serve.counts import Counts
 from hocket.plugin.serve.failure_notices import FailureNotices
 from hocket.plugin.serve.streams import Mark, Stash, Streams
+from hocket.runtime.engine.library import Library
 
-__all__ = ["Engine", "Task", "Transport"]
+__all__ = ["NO_CAPTURE", "UNOPENED", "Engine", "Task", "Transport"]
+
+#: Why what needs the host between a program's steps is not captured: a replay would not come back to it.
+NO_CAPTURE = "a graph is captured"
+#: Of a group whose ranks have not told each other what they have.
+UNOPENED = "first call of this group happens in a capture: warm up first"
 
 
 class Transport(Protocol):
@@ -32,6 +38,13 @@ class Transport(Protocol):
     def lost(self) -> int:
         """The rank whose connection failed, -1 where none did."""
 
+    @property
+    def elements(self) -> Mapping[torch.dtype, int]:
+        """The types that it reduces, and their numbers."""
+
+    def capture_refusal(self, binding: Binding) -> str:
+        """Why a request cannot be served while a graph is captured, alike on all ranks; "" where it can."""
+
     def run(self, binding: Binding, timeout: timedelta) -> None:
         """Serves a request. Raises HocketError, or what else went wrong; no other request is served after that."""
 
@@ -42,8 +55,16 @@ class Transport(Protocol):
 class Task:
     """The collectives of one operation; `done` when its results are there, or `error` says why they never will."""
 
-    def __init__(self, engine: "Engine", name: str, bindings: Sequence[Binding], timeout: timedelta) -> None:
+    def __init__(
+        self,
+        engine: "Engine",
+        name: str,
+        bindings: Sequence[Binding],
+        timeout: timedelta,
+        is_captured: bool = False,
+    ) -> None:
         self.engine = engine
+        self.is_captured = is_captured
         self.name = name
         self.bindings = bindings
         self.timeout = timeout
@@ -98,14 +119,25 @@ class Engine:
     """One rank's end of a group."""
 
     def __init__(
-        self, group: dist.ProcessGroup, transport: Transport, streams: Streams, timeout: timedelta, counts: Counts
+        self,
+        group: dist.ProcessGroup,
+        transport: Transport,
+        streams: Streams,
+        timeout: timedelta,
+        library: Library,
+        counts: Counts,
+        why_messages: str = "",
     ) -> None:
         self.streams = streams
+        #: The group's programs, by whose positions they are called.
+        self.library = library
+        #: Why programs go over the group's own messages, where another engine was asked for.
+        self._why_messages = why_messages
         self.timeout = timeout
         self.rank: int = group.rank()
         self.size: int = group.size()
         self._transport = transport
-        self._counts = counts
+        self.counts = counts
         self._failure_notices = FailureNotices(group)
         self._failure: HocketError | None = None
         #: Kept until somebody waits for them.
@@ -113,6 +145,20 @@ class Engine:
         self._issuing = threading.Lock()
         self._last: Task | None = None
         self._queue: SimpleQueue[Task | None] | None = None
+
+    @property
+    def elements(self) -> Mapping[torch.dtype, int]:
+        """The types that are reduced, and their numbers."""
+        return self._transport.elements
+
+    @property
+    def by_messages(self) -> bool:
+        """Whether programs go over the group's own messages."""
+        return self._transport.by_messages
+
+    def capture_refusal(self, bindings: Sequence[Binding]) -> str:
+        """Why these cannot be served while a graph is captured; "" where they can."""
+        return next(filter(None, map(self._transport.capture_refusal, bindings)), "")
 
     def submit(self, task: Task, is_async: bool) -> None:
         """Runs a task: at once when it is only enqueued on a stream, or the caller waits for it and nothing is before
@@ -140,8 +186,9 @@ class Engine:
                 with torch.inference_mode():
                     self._transport.run(binding, task.timeout)
                 took = 0 if self.streams.enqueue else time.perf_counter_ns() - begin  # that of devices is not seen
-                by_p2p = int(self._transport.by_messages)
-                self._counts.add(binding.choice.algorithm.name, binding.size_bytes, 1, by_p2p, took)
+                name = binding.choice.algorithm.name
+                self.counts.add(name, binding.size_bytes, 1, int(self._transport.by_messages), took)
+                self.counts.note(name, int(task.is_captured), self._why_messages)
             except BaseException as error:
                 where = f"rank {self.rank} of {self.size}, {task.name} by {binding.choice.algorithm.name}"
                 self._failure = HocketError(f"{where}: {self._give_up(error)}")

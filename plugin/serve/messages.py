@@ -1,6 +1,6 @@
 """Programs over a group's own sends and receives: any backend that has them, CPUs or GPUs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -10,12 +10,13 @@ import torch.distributed as dist
 
 from hocket._core import executor as native
 from hocket.plugin.serve.agreement import exchange_words
-from hocket.plugin.serve.binding import Binding
+from hocket.plugin.serve.binding import ENGINE_ELEMENTS, Binding
+from hocket.plugin.serve.engine import NO_CAPTURE
 from hocket.plugin.serve.native import run_bound
 from hocket.plugin.serve.requests import Reduction
 from hocket.plugin.torch import interfaces
 from hocket.runtime.engine.group_messages import GroupMessages
-from hocket.runtime.engine.library import Library, ProgramChoice
+from hocket.runtime.engine.library import ProgramChoice
 
 __all__ = ["MessageTransport", "groups_messages"]
 
@@ -36,11 +37,12 @@ def groups_messages(backend: Any) -> bool:
 
 class MessageTransport:
     """Making it is collective, and makes NCCL's communicator, which its first group of messages could only do if all
-    ranks had one. Raises HocketError where the ranks of the group have different programs."""
+    ranks had one."""
 
     by_messages = True
+    elements: Mapping[torch.dtype, int] = ENGINE_ELEMENTS
 
-    def __init__(self, group: dist.ProcessGroup, backend: Any, device: torch.device, library: Library) -> None:
+    def __init__(self, group: dist.ProcessGroup, backend: Any, device: torch.device) -> None:
         self._rank: int = backend.rank()
         self._group = group
         self._set_description = interfaces.DESCRIBE_GROUP.found
@@ -50,7 +52,7 @@ class MessageTransport:
         self._transport = self._messages.transport()
         self._parts: dict[int, native.Program] = {}
         self._calls = 0
-        exchange_words(backend, device, library, "")
+        exchange_words(backend, device, "")
 
     @property
     def lost(self) -> int:
@@ -58,6 +60,9 @@ class MessageTransport:
 
     def close(self) -> None:
         """The backend is the job's: it notices by itself what is gone."""
+
+    def capture_refusal(self, binding: Binding) -> str:
+        return NO_CAPTURE
 
     def run(self, binding: Binding, timeout: timedelta) -> None:
         reduction = binding.request.reduction

@@ -1,5 +1,6 @@
 """Programs on the engine's own connections: CPU memory."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -7,10 +8,11 @@ import torch
 
 from hocket._core import executor as native
 from hocket.plugin.serve.agreement import exchange_words
-from hocket.plugin.serve.binding import Binding
+from hocket.plugin.serve.binding import ENGINE_ELEMENTS, Binding
+from hocket.plugin.serve.engine import NO_CAPTURE
 from hocket.runtime.engine.address import own_address, shares_memory
 from hocket.runtime.engine.connections import Connections
-from hocket.runtime.engine.library import Library, ProgramChoice
+from hocket.runtime.engine.library import ProgramChoice
 
 __all__ = ["NativeTransport", "run_bound"]
 
@@ -20,17 +22,17 @@ _MILLISECOND = timedelta(milliseconds=1)
 class NativeTransport:
     """Making it is collective: the ranks tell each other where they listen.
 
-    Raises HocketError where the ranks of the group have different programs, this one cannot listen, or
-    HOCKET_ALGORITHMS_TRANSPORT is none.
+    Raises HocketError where this one cannot listen, or HOCKET_ALGORITHMS_TRANSPORT is none.
     """
 
     by_messages = False
+    elements: Mapping[torch.dtype, int] = ENGINE_ELEMENTS
 
-    def __init__(self, backend: Any, library: Library) -> None:
+    def __init__(self, backend: Any) -> None:
         self._rank: int = backend.rank()
 
         def tell(words: str) -> list[str]:
-            return exchange_words(backend, torch.device("cpu"), library, words)
+            return exchange_words(backend, torch.device("cpu"), words)
 
         self._connections = Connections(self._rank, tell, own_address(), shares_memory())
         self._parts: dict[int, native.Program] = {}
@@ -42,6 +44,9 @@ class NativeTransport:
 
     def close(self) -> None:
         self._connections.mesh.close()
+
+    def capture_refusal(self, binding: Binding) -> str:
+        return NO_CAPTURE
 
     def run(self, binding: Binding, timeout: timedelta) -> None:
         self._calls += 1

@@ -9,14 +9,16 @@ from torch.distributed.constants import default_pg_timeout
 
 from hocket.base.enums import StrEnum, assert_never
 from hocket.base.errors import HocketError
+from hocket.plugin.serve.agreement import disagreement
 from hocket.plugin.serve.counts import Counts
 from hocket.plugin.serve.cuda import CudaTransport
 from hocket.plugin.serve.device import DeviceTransport
 from hocket.plugin.serve.engine import Engine, Transport
 from hocket.plugin.serve.messages import MessageTransport, groups_messages
 from hocket.plugin.serve.native import NativeTransport
-from hocket.plugin.serve.streams import HostStreams, SideStream
+from hocket.plugin.serve.streams import HostStreams, SideStream, Streams
 from hocket.plugin.torch import interfaces
+from hocket.runtime.device.sharing import NoSharedMemory
 from hocket.runtime.engine.library import Library
 
 __all__ = ["ENGINE_VARIABLE", "EngineName", "chosen_engine", "open_engine"]
@@ -44,44 +46,76 @@ def chosen_engine() -> EngineName:
         raise HocketError(f"{ENGINE_VARIABLE}={name}: give one of {', '.join(EngineName)}") from None
 
 
-def open_engine(group: dist.ProcessGroup, device: torch.device, library: Library | str, counts: Counts) -> Engine | str:
-    """For tensors of one device, by the programs for the group; or why there can be none (`library` says so, too).
-    Collective where there can be one, and raises as `chosen_engine` and the transports."""
-    wanted = chosen_engine()
+def open_engine(
+    group: dist.ProcessGroup,
+    device: torch.device,
+    library: Library | str,
+    counts: Counts,
+    *,
+    wanted: EngineName,
+    purpose: str,
+    streams: Streams | None = None,
+) -> Engine | str:
+    """For tensors of one device, by the programs for the group; or why there can be none (`library` says so, too), on
+    all ranks alike. Collective where their backend can have one, for those who ask for the same `purpose`. `streams`:
+    where its work is done (None: beside the caller's). Raises as the transports."""
     backend = interfaces.BACKEND.need()(group, device)
-    name = backend.name()
+    if not isinstance(library, str):
+        library = library.missing(group.size()) or library
+    if device.type != "cpu" and not groups_messages(backend):
+        return library if isinstance(library, str) else f"{device.type.upper()} tensors of backend {backend.name()}"
+    timeout = interfaces.timeout_of(backend) or default_pg_timeout  # MPI's has none
+    if differ := disagreement(group, backend, device, library, wanted, purpose, timeout):
+        return differ
     if isinstance(library, str):
         return library
-    if missing := library.missing(group.size()):
-        return missing
-    if device.type != "cpu" and not groups_messages(backend):
-        return f"{device.type.upper()} tensors of backend {name}"
-    native = device.type == "cpu" and name == "gloo"
-    on_gpu = device.type == "cuda" and name == "nccl" and wanted is EngineName.DEVICE
-    if wanted in (EngineName.NATIVE, EngineName.DEVICE) and not native and not on_gpu:
-        return f"backend {name}, which the {wanted} engine does not replace"
-    transport: Transport
-    if on_gpu:
-        transport = CudaTransport(group, backend, device, library)
-    elif native:
-        transport = _on_processors(wanted, group, backend, device, library)
-    else:
-        transport = MessageTransport(group, backend, device, library)
-    timeout = interfaces.timeout_of(backend) or default_pg_timeout  # MPI's has none
-    streams = HostStreams() if device.type == "cpu" else SideStream(device)
-    return Engine(group, transport, streams, timeout, counts)
+    if refusal := _refusal(wanted, backend.name(), device):
+        return refusal
+    why_messages = ""
+    try:
+        transport = _transport(wanted, group, backend, device, library)
+    except NoSharedMemory as error:
+        transport, why_messages = MessageTransport(group, backend, device), f"no device engine: {error}"
+    streams = streams or (HostStreams() if device.type == "cpu" else SideStream(device))
+    return Engine(group, transport, streams, timeout, library, counts, why_messages)
 
 
-def _on_processors(
+def _refusal(wanted: EngineName, backend: str, device: torch.device) -> str:
+    """Why the engine that is asked for cannot serve a backend's tensors on the device; "" where it can."""
+    match wanted:
+        case EngineName.AUTO | EngineName.P2P:
+            serves = True
+        case EngineName.NATIVE:
+            serves = _is_on_processors(backend, device)
+        case EngineName.DEVICE:
+            serves = _is_on_processors(backend, device) or _is_on_gpus(backend, device)
+        case _:
+            assert_never(wanted)
+    return "" if serves else f"backend {backend}, which the {wanted} engine does not replace"
+
+
+def _is_on_processors(backend: str, device: torch.device) -> bool:
+    return device.type == "cpu" and backend == "gloo"
+
+
+def _is_on_gpus(backend: str, device: torch.device) -> bool:
+    return device.type == "cuda" and backend == "nccl"
+
+
+def _transport(
     wanted: EngineName, group: dist.ProcessGroup, backend: Any, device: torch.device, library: Library
 ) -> Transport:
-    """For CPU tensors of gloo's groups."""
+    """Raises NoSharedMemory where the ranks lack what the device engine needs."""
+    if wanted is EngineName.DEVICE and _is_on_gpus(backend.name(), device):
+        return CudaTransport(group, backend, device, library)
+    if not _is_on_processors(backend.name(), device):
+        return MessageTransport(group, backend, device)
     match wanted:
         case EngineName.AUTO | EngineName.NATIVE:
-            return NativeTransport(backend, library)
+            return NativeTransport(backend)
         case EngineName.DEVICE:
             return DeviceTransport(backend, library)
         case EngineName.P2P:
-            return MessageTransport(group, backend, device, library)
+            return MessageTransport(group, backend, device)
         case _:
             assert_never(wanted)

@@ -19,10 +19,11 @@ import torch.distributed as dist
 from hocket.base.collectives import kind_called, whole_size
 from hocket.base.errors import HocketError
 from hocket.plugin.serve.binding import bind
+from hocket.plugin.serve.bypass import is_stock_wanted
 from hocket.plugin.serve.called_groups import called_group
 from hocket.plugin.serve.counts import CalledGroup, Counts, StockCount
 from hocket.plugin.serve.dispatch import Dispatch, Kernel
-from hocket.plugin.serve.engine import Engine, Task
+from hocket.plugin.serve.engine import UNOPENED, Engine, Task
 from hocket.plugin.serve.opening import chosen_engine, open_engine
 from hocket.plugin.serve.reduction_types import reduction_reader
 from hocket.plugin.serve.requests import REQUESTS, Unserved, requests_of
@@ -86,6 +87,8 @@ class Override:
         def kernel(keyset: interfaces.DispatchKeySet, *values: Any) -> Any:
             arguments = defaults | dict(zip(names, values, strict=False))
             group = unbox(arguments["process_group"])
+            if is_stock_wanted():
+                return stock(keyset, *values)
             try:
                 task = self._task(name, arguments, group)
             except Unserved as reason:
@@ -120,21 +123,24 @@ class Override:
         device = (requests[0].inputs or requests[0].outputs)[0].device
         if device.type == "meta":
             raise Unserved("tensors without data")
-        if is_capturing(device):
-            raise Unserved("a graph is captured")
-        engine = self._engine(group, device)
-        bindings = [bind(request, self._library, engine.size) for request in requests]
+        is_captured = is_capturing(device)
+        engine = self._engine(group, device, is_captured)
+        bindings = [bind(request, engine.library.find, engine.size, engine.elements) for request in requests]
+        if is_captured and (refusal := engine.capture_refusal(bindings)):
+            raise Unserved(refusal)
         milliseconds = arguments.get("timeout", -1)
         timeout = timedelta(milliseconds=milliseconds) if milliseconds > 0 else engine.timeout
-        return Task(engine, name.strip("_"), bindings, timeout)
+        return Task(engine, name.strip("_"), bindings, timeout, is_captured)
 
-    def _engine(self, group: dist.ProcessGroup, device: torch.device) -> Engine:
+    def _engine(self, group: dist.ProcessGroup, device: torch.device, is_captured: bool) -> Engine:
         """That of a group, opened at its first use. Raises Unserved where it can have none."""
         engines = self._engines.setdefault(group, {})
         if device not in engines:
+            if is_captured:
+                raise Unserved(UNOPENED)
             self._rank = dist.get_rank()
             library = self._library.of_group(self._called(group).ranks)
-            engines[device] = open_engine(group, device, library, self.counts)
+            engines[device] = open_engine(group, device, library, self.counts, wanted=chosen_engine(), purpose="job")
         engine = engines[device]
         if isinstance(engine, str):
             raise Unserved(engine)

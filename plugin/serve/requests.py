@@ -11,7 +11,7 @@ from hocket.base.enums import StrEnum
 from hocket.plugin.serve.reduction_types import reduction_reader
 from hocket.schedule import Kind
 
-__all__ = ["REQUESTS", "Reduction", "Request", "Unserved", "requests_of"]
+__all__ = ["REQUESTS", "Reduction", "Request", "Unserved", "checked", "reduction_of", "requests_of"]
 
 RedOpType = dist.ReduceOp.RedOpType
 Arguments = dict[str, Any]
@@ -52,11 +52,16 @@ class Request:
     root: int = -1
 
 
+def reduction_of(op: Any) -> Reduction:
+    """Of a ReduceOp, or the type of one. Raises Unserved for one that no program has."""
+    kind = getattr(op, "op", op)
+    if kind not in _REDUCTIONS:
+        raise Unserved(f"reduction {str(kind).removeprefix('RedOpType.')} is no program's")
+    return _REDUCTIONS[kind]
+
+
 def _reduction(arguments: Arguments) -> Reduction:
-    op = reduction_reader()(arguments["reduce_op"])
-    if op not in _REDUCTIONS:
-        raise Unserved(f"reduction {str(op).removeprefix('RedOpType.')} is no program's")
-    return _REDUCTIONS[op]
+    return reduction_of(reduction_reader()(arguments["reduce_op"]))
 
 
 def _only(tensors: list[Any]) -> Any:
@@ -163,13 +168,16 @@ REQUESTS: dict[str, Callable[[Arguments, int], list[Request]]] = {
 
 def requests_of(name: str, arguments: Arguments, rank: int) -> list[Request]:
     """The collectives of an operation. Raises Unserved where it is nothing for a program."""
-    requests = REQUESTS[name](arguments, rank)
-    for request in requests:
-        tensors = request.inputs + request.outputs
-        if any(tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg() for tensor in tensors):
-            raise Unserved("a tensor that is sparse, or a lazy conjugate")
-        if len({tensor.dtype for tensor in tensors}) > 1:
-            raise Unserved("tensors of different types")
-        if all(tensor.numel() == 0 for tensor in tensors):
-            raise Unserved("empty tensors")
-    return requests
+    return [checked(request) for request in REQUESTS[name](arguments, rank)]
+
+
+def checked(request: Request) -> Request:
+    """The request itself. Raises Unserved where its tensors are nothing for a program."""
+    tensors = request.inputs + request.outputs
+    if any(tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg() for tensor in tensors):
+        raise Unserved("a tensor that is sparse, or a lazy conjugate")
+    if len({tensor.dtype for tensor in tensors}) > 1:
+        raise Unserved("tensors of different types")
+    if all(tensor.numel() == 0 for tensor in tensors):
+        raise Unserved("empty tensors")
+    return request

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import torch
 
-__all__ = ["HostStreams", "Mark", "SideStream", "Stash", "Streams", "is_capturing"]
+__all__ = ["CallerStream", "HostStreams", "Mark", "SideStream", "Stash", "Streams", "is_capturing"]
 
 #: A point in a stream's work; None where there are no streams.
 Mark = Any
@@ -63,6 +63,31 @@ class HostStreams:
 
     def future(self) -> "torch.futures.Future[list[torch.Tensor]]":
         return torch.futures.Future()
+
+    def stash(self, tensors: Sequence[torch.Tensor]) -> Stash | None:
+        return None
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        yield
+
+    def mark(self) -> Mark:
+        return None
+
+    def join(self, mark: Mark) -> None:
+        pass
+
+
+class CallerStream:
+    """A GPU: the caller's own stream, in whose order everything is."""
+
+    enqueue = True
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    def future(self) -> "torch.futures.Future[list[torch.Tensor]]":
+        return torch.futures.Future(devices=[self._device])
 
     def stash(self, tensors: Sequence[torch.Tensor]) -> Stash | None:
         return None

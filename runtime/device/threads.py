@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 from hocket._core import device as native
 from hocket._core import executor
 from hocket.base.errors import HocketError
+from hocket.runtime.device.sharing import machine_word, require_no_objection, require_one_machine
 from hocket.runtime.device.wiring import Wiring
 
 __all__ = ["ThreadRank"]
@@ -16,7 +16,7 @@ class ThreadRank:
     """Making it is collective: `tell` gives every rank's words for this rank's, by rank; all are processes of one
     machine, or threads of one process. `lanes`: threads of each thread block; with a `seed` they stop at random.
 
-    Raises HocketError where the ranks cannot share memory.
+    Raises NoSharedMemory, on all ranks alike, where they cannot share memory.
     """
 
     def __init__(
@@ -32,18 +32,19 @@ class ThreadRank:
         self._wiring, self._rank = wiring, rank
         window = window or wiring.window()
         own = native.SharedWindow(window.bytes)
-        here = _machine()
-        answers = [words.split("|") for words in tell(f"{here}|{os.getpid()}|{own.descriptor}")]
-        if any(machine != here for machine, _, _ in answers):
-            raise HocketError("the device engine is for ranks of one machine that see each other's processes")
+        answers = [words.split("|") for words in tell(f"{machine_word()}|{os.getpid()}|{own.descriptor}")]
+        require_one_machine([machine for machine, _, _ in answers])
         places = [(int(process), int(descriptor)) for _, process, descriptor in answers]
-        # what is mapped stays, whoever ends
-        self._windows = [
-            own if other == rank else native.SharedWindow(window.bytes, *place) for other, place in enumerate(places)
-        ]
-        addresses = [one.address for one in self._windows]
-        self._threads = native.Threads(rank, addresses, window, wiring.most_blocks, lanes, seed)
-        tell("mapped")  # nobody closes its own before
+        self._windows: list[native.SharedWindow] = []  # what is mapped stays, whoever ends
+        objection = ""
+        try:
+            for other, place in enumerate(places):
+                self._windows.append(own if other == rank else native.SharedWindow(window.bytes, *place))
+        except HocketError as error:
+            objection = str(error)
+        require_no_objection(tell(objection))  # nobody closes its own before
+        addresses, processes = [one.address for one in self._windows], [process for process, _ in places]
+        self._threads = native.Threads(rank, addresses, processes, window, wiring.most_blocks, lanes, seed)
 
     @property
     def lost(self) -> int:
@@ -87,8 +88,3 @@ class ThreadRank:
     ) -> None:
         """As `run`, on a caller's own buffers (0: none), which are one or two, by a program for either way."""
         native.serve(self._threads, library, choice, tables, self._rank, *buffers, share_bytes, element_bytes, way)
-
-
-def _machine() -> str:
-    """Of this boot of this machine, and what of its processes can be seen from here."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip() + " " + os.readlink("/proc/self/ns/pid")

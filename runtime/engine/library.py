@@ -112,12 +112,30 @@ class Library:
         if key not in self._found:
             found = self.native.find(kind, num_ranks, root, share_bytes, element_bytes, in_place)
             self._found[key] = (
-                self.native.why_none(kind, num_ranks, root) if found is None else self._choice(key, *found)
+                self.native.why_none(kind, num_ranks, root)
+                if found is None
+                else self._chosen(*found, share_bytes, element_bytes)
             )
         return self._found[key]
 
-    def _choice(self, key: tuple[Kind, int, int, int, int, bool], number: int, in_place: bool) -> ProgramChoice:
-        chunk_bytes = self.native.chunk_bytes(number, key[1], key[2])
+    def candidates(self, kind: Kind, num_ranks: int, root: int) -> list[int]:
+        """Positions of the programs that a call could run, whatever sizes they are said to be for. `root`: -1 where the
+        collective has none."""
+        return [
+            number
+            for number, program in enumerate(algorithm.program for algorithm in self.algorithms)
+            if (program.kind, program.num_ranks) == (kind, num_ranks) and (not kind.rooted or program.root == root)
+        ]
+
+    def choice(self, number: int, share_bytes: int, element_bytes: int) -> ProgramChoice:
+        """The program at that position for a call, in its collective's own way with buffers where it is right for it;
+        sizes as in `find`."""
+        program = self.algorithms[number].program
+        in_place = program.in_place if program.kind.shares_buffer else not program.out_of_place
+        return self._chosen(number, in_place, share_bytes, element_bytes)
+
+    def _chosen(self, number: int, in_place: bool, share_bytes: int, element_bytes: int) -> ProgramChoice:
+        chunk_bytes = self.native.chunk_bytes(number, share_bytes, element_bytes)
         return ProgramChoice(self.algorithms[number], number, in_place, chunk_bytes)
 
     def write(self, folder: Path, exchanging: bool) -> None:

@@ -86,6 +86,7 @@ from hocket.api.verify.result import VerificationResult
 from hocket.base.errors import HocketError as HocketError, RequestError as RequestError
 from hocket.bench.peers.comparison import PeersComparison
 from hocket.chakra import read_traces as read_traces
+from hocket.plugin import communicator as communicator
 from hocket.topology import load
 
 __version__: str

@@ -54,7 +54,17 @@ def fit(
     made = {} if known is None else known
 
     def ordered(channels: int, most_local: int) -> Program:
-        key = (channels, most_local, strategy.slots, strategy.paired, strategy.merged, strategy.levelled, room, most, part)
+        key = (
+            channels,
+            most_local,
+            strategy.slots,
+            strategy.paired,
+            strategy.merged,
+            strategy.levelled,
+            room,
+            most,
+            part,
+        )
         if key not in made:
             table = operations(
                 messages, local, profile, channels, strategy.slots, paired=strategy.paired, most_local=most_local

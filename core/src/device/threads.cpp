@@ -14,6 +14,7 @@
 #include "fibers.hpp"
 #include "hocket/error.hpp"
 #include "kernels.hpp"
+#include "peers.hpp"
 
 namespace hocket::device {
 namespace {
@@ -105,6 +106,8 @@ std::string words_of(const Failure& failure) {
       return where + peer + " is in another collective, or in one of another size, type or program";
     case Reason::kPeerGaveUp:
       return peer + " gave up";
+    case Reason::kPeerDied:
+      return peer + " has died";
     case Reason::kNone:
       break;
   }
@@ -186,9 +189,9 @@ class Threads::Pool {
   std::vector<std::thread> threads_;
 };
 
-Threads::Threads(int32_t rank, std::span<std::byte* const> windows, const Window& window, int32_t most_blocks,
-                 int32_t lanes, std::optional<uint64_t> seed)
-    : rank_(rank), window_(window), most_blocks_(most_blocks) {
+Threads::Threads(int32_t rank, std::span<std::byte* const> windows, std::span<const int32_t> processes,
+                 const Window& window, int32_t most_blocks, int32_t lanes, std::optional<uint64_t> seed)
+    : rank_(rank), window_(window), most_blocks_(most_blocks), peers_(std::make_unique<Peers>(processes)) {
   if (lanes == 1 && !seed) {
     fibers_ = std::make_unique<Fibers>(most_blocks);
   } else {
@@ -221,6 +224,7 @@ void Threads::run(const Tables& tables, const Call& call, const std::function<vo
   std::exception_ptr thrown;
   const auto look_around = [&] {
     if (thrown) return;
+    leave_the_dead();
     try {
       interrupted();
     } catch (...) {
@@ -238,7 +242,22 @@ void Threads::run(const Tables& tables, const Call& call, const std::function<vo
   if (thrown) std::rethrow_exception(thrown);
   // It stays: the counts of messages are no longer those of the others, so that every later call fails as well.
   const uint64_t failure = load_acquire(state_.failure);
-  if (failure != 0) throw Error(words_of(Failure::of(failure)));
+  if (failure == 0) return;
+  const Failure why = Failure::of(failure);
+  const bool is_known = why.reason == Reason::kPeerDied && peers_->process(why.peer) > 0;
+  throw Error(is_known ? "rank " + std::to_string(why.peer) + " (process " + std::to_string(peers_->process(why.peer)) +
+                             ") has died"
+                       : words_of(why));
+}
+
+// Who ended after its part of this call is missed by nobody yet.
+void Threads::leave_the_dead() noexcept {
+  const auto word = [](uint8_t* window, int64_t place) { return reinterpret_cast<uint64_t*>(window + place); };
+  const uint64_t call = load_relaxed(word(windows_[rank_], Window::begun()));
+  for (const int32_t peer : peers_->ended()) {
+    if (load_relaxed(word(windows_[peer], Window::ended())) >= call) continue;
+    claim(word(windows_[rank_], 0), kDied | (static_cast<uint64_t>(peer) + 1));
+  }
 }
 
 int32_t Threads::lost() const {

@@ -20,6 +20,7 @@ __all__ = ["exported", "function_of", "names", "parameters_of"]
 #: Other names of `import hocket`, and the module that each is from.
 OTHERS = {
     "HocketError": "hocket.base.errors",
+    "communicator": "hocket.plugin",
     "RequestError": "hocket.base.errors",
     "load_topology": "hocket.topology:load",
     "read_traces": "hocket.chakra",

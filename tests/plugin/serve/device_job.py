@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed._functional_collectives import all_reduce
 
+import hocket
 import hocket.plugin
 
 DEVICE = late_device.load()
@@ -90,6 +91,38 @@ def graphs_have_the_backend_s_own(rank: int) -> None:
     assert tensor.tolist() == [3.0] * 4
 
 
+def groups_are_opened_before_a_capture(twin: dist.ProcessGroup) -> None:
+    """Its ranks would have to tell each other something, which a capture does not do."""
+    graph, tensor = torch.late.CUDAGraph(), full(1)
+    with torch.late.graph(graph):
+        dist.all_reduce(tensor, group=twin)
+    graph.replay()
+    assert tensor.tolist() == [2.0] * 4
+
+
+def communicators_run_on_the_caller_s_stream(rank: int) -> None:
+    made = hocket.communicator(bundle=sys.argv[1], engine="p2p", device=DEVICE)
+    table = made.tune(["all_reduce"], [16, 4096], dtype=torch.float32, repetitions=3)
+    assert [sorted(row.times_ns) for row in table.rows] == [[-1, 0]] * 2
+    assert made.all_reduce(full(rank + 1)).tolist() == [3.0] * 4
+    side, tensor = torch.late.Stream(), full(0, 1000)
+    late_device.hold()
+    with torch.late.stream(side):
+        tensor.add_(rank + 1)
+        made.all_reduce(tensor)
+    assert not side.query()
+    late_device.release()
+    side.synchronize()
+    assert tensor.tolist() == [3.0] * 1000
+    graph, tensor = torch.late.CUDAGraph(), full(rank)
+    with torch.late.graph(graph):
+        made.all_reduce(tensor)
+    graph.replay()
+    assert tensor.tolist() == [1.0] * 4
+    reasons = {one["reason"] for one in made.counts.to_json()["stock"]}
+    assert reasons & {"a graph is captured", "the stock library was the quickest when it was tuned"}, reasons
+
+
 def programs_are_named() -> None:
     names = set(late_device.descriptions())
     assert names == {"default_pg by made/all_reduce_2.json", "default_pg by made/reduce_scatter_2.json"}, names
@@ -100,11 +133,14 @@ def main() -> None:
     dist.init_process_group("late")
     hocket.plugin.use(sys.argv[1])
     rank = dist.get_rank()
+    twin = dist.new_group(backend="late")
     dist.all_reduce(full(0))  # the ranks tell each other what they have; the host waits for that
     streams_wait_and_the_host_does_not(rank)
     memory_is_kept(rank)
     graphs_have_the_backend_s_own(rank)
     programs_are_named()
+    groups_are_opened_before_a_capture(twin)
+    communicators_run_on_the_caller_s_stream(rank)
     dist.destroy_process_group()
 
 

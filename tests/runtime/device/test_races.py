@@ -18,7 +18,7 @@ from hocket.translator import read_xml
 
 ROOT = Path(__file__).parents[3]
 SOURCES = [
-    *(f"device/{name}" for name in ("fibers", "tables", "threads")),
+    *(f"device/{name}" for name in ("fibers", "peers", "tables", "threads")),
     *(f"executor/{name}" for name in ("program", "workspace")),
 ]
 PROTOCOLS = ("Simple", "LL")

@@ -139,6 +139,7 @@ class Walk {
     if (add_and_get(launch_.state.arrived) == static_cast<uint64_t>(launch_.num_blocks)) {
       store_relaxed(launch_.state.arrived, 0);
       store_release(launch_.state.calls, shared_.clock + launch_.iterations);
+      store_relaxed(word_of(own_window(), Window::ended()), call_number());
     }
   }
 
@@ -187,7 +188,10 @@ class Walk {
   /// Whether to give up: some other rank did, or it takes too long.
   HOCKET_DEVICE bool must_leave(uint64_t* since, Reason reason, int32_t peer) const {
     const uint64_t gave_up = load_relaxed(word_of(own_window(), 0));
-    if (gave_up != 0) return fail(Reason::kPeerGaveUp, static_cast<int32_t>(gave_up) - 1);
+    if (gave_up != 0) {
+      const Reason why = gave_up >= kDied ? Reason::kPeerDied : Reason::kPeerGaveUp;
+      return fail(why, static_cast<int32_t>(gave_up & (kDied - 1)) - 1);
+    }
     const uint64_t now = clock_ns();
     if (*since == 0) *since = now;
     if (now - *since <= launch_.timeout_ns) return false;

@@ -56,8 +56,8 @@ struct BlockRow {
 };
 
 /// The window of each rank, which all others write to:
-/// - the word in which who gives up says so, and how far this rank has come, which others look at when they wait for
-///   long;
+/// - the word in which who gives up says so; which call this rank has begun, and which it is through with, which others
+///   look at when they wait for long;
 /// - for each connection that leaves this rank how many of its messages were taken, written by its receiver;
 /// - for each that comes to it how many were sent, written by its sender; then its slots: of plain messages, and of
 ///   messages in packets.
@@ -68,6 +68,7 @@ struct Window {
   int64_t packet_bytes;  ///< data of one in packets
 
   HOCKET_DEVICE static int64_t begun() { return kLineBytes / 2; }
+  HOCKET_DEVICE static int64_t ended() { return begun() + static_cast<int64_t>(sizeof(uint64_t)); }
   HOCKET_DEVICE int64_t taken(int32_t number) const { return kLineBytes * (1 + number); }
   HOCKET_DEVICE int64_t sent(int32_t number) const { return taken(connections + number); }
   HOCKET_DEVICE int64_t slot(int32_t number, int64_t message) const {
@@ -108,7 +109,11 @@ enum class Reason : uint8_t {
   kNoStep,      ///< a step of this rank did not end in time
   kOtherCall,   ///< the peer's message belongs to another call
   kPeerGaveUp,  ///< and said so
+  kPeerDied,    ///< said by the host, which sees processes end
 };
+
+/// In a window's first word: beside the number of a rank and 1, that its host did not say it itself.
+constexpr uint64_t kDied = uint64_t{1} << 32;
 
 /// In one word, so that the first to fail is the one to be told of.
 struct Failure {

@@ -35,22 +35,24 @@ Launch launch_of(const Tables& tables, const Window& window, const Call& call, i
 std::string words_of(const Failure& failure);
 
 class Fibers;
+class Peers;
 
 /// Runs the blocks of one rank on this machine's processors, by the source that GPUs run: all in the caller's thread,
 /// or, where blocks are to have several `lanes` or a `seed`, each lane in a thread of its own, which stops now and then
 /// as the seed says.
 class Threads {
  public:
-  /// `windows`: of all ranks, zeroed before anyone runs. `most_blocks`: of any program.
-  Threads(int32_t rank, std::span<std::byte* const> windows, const Window& window, int32_t most_blocks, int32_t lanes,
-          std::optional<uint64_t> seed);
+  /// `windows`: of all ranks, zeroed before anyone runs. `processes`: theirs, which are watched. `most_blocks`: of any
+  /// program.
+  Threads(int32_t rank, std::span<std::byte* const> windows, std::span<const int32_t> processes, const Window& window,
+          int32_t most_blocks, int32_t lanes, std::optional<uint64_t> seed);
   ~Threads();
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
   /// Runs this rank's part and returns when its result is complete. `interrupted` is asked some ten times a second;
-  /// what it throws makes all ranks give up. Throws Error, naming the rank, block and step, where this rank gave up:
-  /// so does every later call.
+  /// what it throws makes all ranks give up. Throws Error, naming the rank, block and step, where this rank gave up,
+  /// and the process where one has ended before its part was done: so does every later call.
   void run(const Tables& tables, const Call& call, const std::function<void()>& interrupted);
 
   /// The rank that this one waited for in vain; -1: none.
@@ -64,12 +66,15 @@ class Threads {
  private:
   class Pool;
 
+  void leave_the_dead() noexcept;
+
   int32_t rank_;
   Window window_;
   std::vector<uint8_t*> windows_;
   std::vector<uint64_t> words_;  ///< those of `state_`
   State state_;
   int32_t most_blocks_;
+  std::unique_ptr<Peers> peers_;
   std::vector<Pack> scratch_;  ///< grows with the largest program
   executor::Workspace workspace_;
   std::unique_ptr<Pool> pool_;  ///< or
