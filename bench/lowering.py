@@ -6,9 +6,11 @@ Native schedules of 64 MiB on 8 machines of 8 GPUs, each lowered in all ways tha
 `--repeat`. Ready: 20 programs read, proved, wired, and one rank's tables and window made; without what Python imports.
 """
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice, product
 from pathlib import Path
 
@@ -54,7 +56,7 @@ def _lowered(repeat: int) -> Table:
             schedule = build(algorithm, Collective(kind, topology.num_ranks, _SIZE), topology)
         except HocketError:
             continue  # an algorithm that is none for this collective
-        seconds = [_least(repeat, lambda to=runtime, of=schedule: lower_best(of, to)) for runtime in RUNTIMES]
+        seconds = [_least(repeat, partial(lower_best, schedule, runtime)) for runtime in RUNTIMES]
         table.add_row(algorithm, str(kind), str(schedule.num_transfers), *(f"{each:.2f}" for each in seconds))
     return table
 
@@ -69,7 +71,7 @@ def _ready(repeat: int) -> Table:
             for number, text in enumerate(islice(_programs(ranks), PROGRAMS)):
                 (folder / f"{number:02}.xml").write_text(text)
             size = sum(path.stat().st_size for path in folder.iterdir())
-            seconds = _least(repeat, lambda source=folder: _make_ready(source))
+            seconds = _least(repeat, partial(_make_ready, folder))
             table.add_row(str(ranks), str(size >> 10), f"{seconds:.2f}")
     return table
 
@@ -93,7 +95,8 @@ def _make_ready(folder: Path) -> native.Threads:
         wiring.tables(number, 0, algorithm.part(0))
     window = wiring.window()
     windows = [native.SharedWindow(window.bytes) for _ in range(wiring.num_ranks)]
-    return native.Threads(0, [each.address for each in windows], window, wiring.most_blocks, 1, None)
+    addresses, processes = [each.address for each in windows], [os.getpid()] * wiring.num_ranks
+    return native.Threads(0, addresses, processes, window, wiring.most_blocks, 1)
 
 
 def _least(repeat: int, work: Callable[[], object]) -> float:
