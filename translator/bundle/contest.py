@@ -1,6 +1,6 @@
 """Which of many programs are the quickest somewhere: those that cannot be are not even lowered."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
 from pathlib import Path
 
 from hocket.base.errors import DeadlockError, ScheduleError, placed
@@ -16,6 +16,8 @@ Close = set[tuple[Path, Hashable]]
 _Member = tuple[Source, Lowered]
 _NO_GAIN = 128  # what cannot gain a 128th of the time is not lowered
 _ALIKE = 64
+_PATIENCE = 3  # so many programs of a source and protocol in a row, the best guesses first, that are no better end it
+_FAR = 2  # times the best guess, from which on programs are not tried
 _NEAR = 8  # an eighth more than the quickest is near it
 
 
@@ -33,7 +35,9 @@ class Contest:
         a multiprocessor from the computation. Raises why, of the last, where no program of any can be."""
         proved: set[int] = set()
         while True:
-            found = {at for at in map(self._quickest, sizes) if at is not None}
+            found: set[int] = set()
+            for size in sizes:
+                found |= {at for at in [self._quickest(size, found)] if at is not None}
             if not found and self._members:
                 at = max(self._refused)
                 raise placed(self._members[at][0].path, self._refused[at]) from self._refused[at]
@@ -60,28 +64,48 @@ class Contest:
         """The least of those that were asked for at a size; None where none was."""
         return min((time_ps for (_, at_size), time_ps in self._known.items() if at_size == size), default=None)
 
-    def _quickest(self, size: int) -> int | None:
-        """That of the fewest thread blocks among those that are as quick as any, but for a 64th."""
+    def _quickest(self, size: int, first: Set[int]) -> int | None:
+        """That of the fewest thread blocks among those that are as quick as any, but for a 64th; `first`: those that
+        were it at other sizes, which mostly leave few of the others a chance."""
         left = [at for at in range(len(self._members)) if at not in self._refused]
-        bounds = [(self._members[at][1].at_least_ps(size), at) for at in left]
-        alike = max(1, min((least_ps for least_ps, _ in bounds), default=1) // _ALIKE)
         found: list[tuple[int, int, int]] = []  # time, thread blocks, member
-        for least_ps, at in sorted(bounds, key=lambda bound: (bound[0] // alike, bound[1])):
+        in_vain: dict[tuple[Path, str], int] = {}
+        for at, is_guessed in self._in_order(left, size, first):
+            source, lowered = self._members[at]
+            kind = source.path, lowered.protocol
             best_ps = min(found)[0] if found else NEVER_PS
-            if least_ps > best_ps - best_ps // _NO_GAIN:
+            gains = best_ps - best_ps // _NO_GAIN
+            if lowered.at_least_ps(size) > gains or (is_guessed and in_vain.get(kind, 0) >= _PATIENCE):
                 continue
             try:
                 time_ps = self._taken_ps(at, size)
-                blocks = self._members[at][1].thread_blocks
+                blocks = lowered.thread_blocks
             except ScheduleError as error:  # it does not fit the runtime
                 self._refused[at] = error
                 continue
+            in_vain[kind] = 0 if time_ps < gains else in_vain.get(kind, 0) + 1
             if time_ps < NEVER_PS:
                 found.append((time_ps, blocks, at))
         if not found:
             return None
         most_ps = min(found)[0] * (_ALIKE + 1) // _ALIKE
         return min((blocks, time_ps, at) for time_ps, blocks, at in found if time_ps <= most_ps)[2]
+
+    def _in_order(self, left: Sequence[int], size: int, first: Set[int]) -> Iterator[tuple[int, bool]]:
+        """The members, those of the source with the best guess first, and whether there is one: as good ones in their
+        order, which begins with the plainest."""
+        guesses = {at: self._members[at][1].guess_ps(size) for at in left}
+        alike = max(1, min(guesses.values(), default=1) // _ALIKE)
+        of_source: dict[Path, int] = {}
+        for at in left:
+            path = self._members[at][0].path
+            of_source[path] = min(guesses[at], of_source.get(path, guesses[at]))
+
+        def order(at: int) -> tuple[bool, int, int, int]:
+            return at not in first, of_source[self._members[at][0].path], guesses[at] // alike, at
+
+        most = _FAR * min((guess for guess in guesses.values()), default=0)
+        yield from ((at, guesses[at] > 0) for at in sorted(left, key=order) if guesses[at] <= most)
 
     def _taken_ps(self, at: int, size: int) -> int:
         if (at, size) not in self._known:

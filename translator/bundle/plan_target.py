@@ -116,7 +116,14 @@ class _LoweredPlan:
     def largest_bytes(self) -> int:
         return min(self.translation.plan.max_message_size, self.best_up_to or OPEN_SIZE)
 
+    @property
+    def protocol(self) -> str:
+        return self.translation.plan.protocol
+
     def at_least_ps(self, size_bytes: int) -> int:
+        return 0
+
+    def guess_ps(self, size_bytes: int) -> int:
         return 0
 
     def prove(self) -> None:

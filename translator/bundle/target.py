@@ -57,8 +57,14 @@ class Lowered(Protocol):
     def variant(self) -> Hashable:
         """In which it was lowered; sources are lowered in the same ways for all kinds of calls."""
 
+    @property
+    def protocol(self) -> str: ...
+
     def at_least_ps(self, size_bytes: int) -> int:
         """A time that it does not beat at a size, known before it is lowered; 0: none is."""
+
+    def guess_ps(self, size_bytes: int) -> int:
+        """About what it takes at a size, known before it is lowered; 0: nothing is."""
 
     def prove(self) -> None:
         """Raises ScheduleError or DeadlockError where it is not right at every size."""
@@ -158,6 +164,10 @@ class _LoweredXml:
     variant: str = ""
 
     @property
+    def protocol(self) -> str:
+        return self.program.protocol
+
+    @property
     def unit_bytes(self) -> int:
         return self.program.chunks_per_loop
 
@@ -166,6 +176,9 @@ class _LoweredXml:
         return max(len(gpu.thread_blocks) for gpu in self.program.gpus)
 
     def at_least_ps(self, size_bytes: int) -> int:
+        return 0
+
+    def guess_ps(self, size_bytes: int) -> int:
         return 0
 
     def prove(self) -> None:
@@ -225,8 +238,15 @@ class _LoweredSchedule:
     def thread_blocks(self) -> int:
         return self._lowered.thread_blocks
 
+    @property
+    def protocol(self) -> str:
+        return self.variant.protocol
+
     def at_least_ps(self, size_bytes: int) -> int:
         return self._least.of(self.variant, size_bytes)
+
+    def guess_ps(self, size_bytes: int) -> int:
+        return self._least.guess(self.variant, size_bytes)
 
     def prove(self) -> None:
         self._lowered.prove()

@@ -30,16 +30,25 @@ class LeastTime:
 
     def of(self, strategy: Strategy, size_bytes: int) -> int:
         """In ps, of a call of `size_bytes`. 0: nothing is known."""
+        launch, *parts = self._parts(strategy, size_bytes)
+        return launch + int(max(parts) * (1 - 1e-6))
+
+    def guess(self, strategy: Strategy, size_bytes: int) -> int:
+        """About what it takes, in ps: the steps do not hide behind the bytes. 0: nothing is known."""
+        launch, links, connection, chain = self._parts(strategy, size_bytes)
+        return launch + int(max(links, connection) + chain)
+
+    def _parts(self, strategy: Strategy, size_bytes: int) -> tuple[int, float, float, float]:
+        """The launch, and what links, the busiest connection and the chain of messages take (ps)."""
         protocol = self._profile.protocols[strategy.protocol]
         if protocol.pace is None or strategy.merged != 1:
-            return 0
+            return 0, 0.0, 0.0, 0.0
         share = size_bytes / max(self._schedule.collective.size_bytes, 1)
         links = self._schedule.busiest_link_ps * share * float(protocol.wire)
         key = strategy.protocol, strategy.instances, size_bytes
         if key not in self._chains:
             self._chains[key] = self._chain_ps(strategy, protocol, share)
-        least = max(links, self._connection_ps(strategy, protocol.pace, share), self._chains[key])
-        return protocol.pace.start_ps + int(least * (1 - 1e-6))
+        return protocol.pace.start_ps, links, self._connection_ps(strategy, protocol.pace, share), self._chains[key]
 
     def _connection_ps(self, strategy: Strategy, pace: Pace, share: float) -> float:
         """Of the connections of two ranks that take longest."""

@@ -22,7 +22,7 @@ __all__ = ["Candidates"]
 
 _APART = 16  # times a size, to the next that is searched for
 _NATIVE_CHUNKS = (1, 2, 4)
-_KEPT = 3  # of the native schedules, at each size
+_KEPT = 8  # of the native schedules, at each size
 _COPIES = 16  # with which they are compared
 
 Searching = Callable[[Problem, Sequence[int]], list[ScheduleWindow]]
