@@ -44,6 +44,16 @@ TEST(Gates, ALaterStateStandsOnTheOneBefore) {
   EXPECT_EQ(find_dependencies(example.transfers()).ids, (std::vector<int32_t>{0, 0, 1}));
 }
 
+TEST(Gates, WhatIsASourcesOwnWaitsForNone) {
+  const Example example;
+  const std::array<bool, 4> own{false, false, false, true};
+  Transfers transfers = example.transfers();
+  transfers.own = own;
+  const Gates gates = find_gates(transfers);
+  EXPECT_EQ(gates.waits, (std::vector<int32_t>{-1, -1, 0, -1}));
+  EXPECT_EQ(gates.feeds, (std::vector<int32_t>{0, 0, -1, -1}));
+}
+
 TEST(Check, FindsIndicesThatLeadNowhere) {
   Example example;
   EXPECT_NO_THROW(check(example.transfers()));

@@ -13,6 +13,7 @@ from hocket.schedule import Collective, Kind, Program, Schedule, StepType, execu
 from hocket.schedule.algorithms import build
 from hocket.topology import load
 from hocket.translator import Lowering, lower, lower_best, program_schedule
+from hocket.translator.lowering.coarser import coarsen, mergeable
 from hocket.translator.lowering.levels import levelled
 from hocket.translator.mscclpp import lower_to_plan
 
@@ -108,3 +109,15 @@ def test_over_several_machines(name: str, machine: str) -> None:
         program = lower(schedule, "msccl", Lowering(in_place=in_place))
         assert execute(program, fifo_depth=1, max_count=1).values
         assert lower_to_plan(schedule, Lowering(in_place=in_place)).proof.values
+
+
+def test_chunks_that_go_the_same_way_become_one_with_their_marks() -> None:
+    topology = load(f"switch:4,{LINK}")
+    fine = retime(build("one_shot", Collective(Kind.ALL_REDUCE, 4, 4096, 2), topology))
+    coarse = coarsen(fine, 2)
+    verify(coarse)
+    assert coarse.is_own.all() and 2 * coarse.num_transfers == fine.num_transfers
+    # Marked and unmarked ones do not go the same way: of chunk 0 half of the transfers lose their marks.
+    unlike = retime(replace(build("direct", fine.collective, topology), own=None))
+    marks = unlike.reduce & (unlike.chunk % 2 == 0)
+    assert mergeable(unlike) == [2] and mergeable(replace(unlike, own=marks)) == []
