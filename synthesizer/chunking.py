@@ -20,8 +20,8 @@ __all__ = ["ChunkChoice", "choose_chunks"]
 # where much can be gained of it. With a time limit, half of that.
 _TRIALS_S, _LONG_TRIALS_S, _GAINFUL_TRIALS_S = 0.12, 0.5, 1.0
 _PART_OF_LIMIT = 0.5
-# An engine that would cost more at its usual length is not asked in a trial, which costs a part of that where chunks are
-# few enough; the same where they are not.
+# An engine that would cost more at its usual length is not asked in a trial, which costs a part of that where chunks
+# are few enough; the same where they are not.
 _TRIAL_S, _COSTLY_TRIAL_S = 10.0, 0.5
 # Nothing is tried where even the cheapest engine costs more.
 _CHEAP_S = 2.0
@@ -40,9 +40,9 @@ _PATIENCE, _MOST_SKIPPED = 2, 4
 # Numbers of chunks between the powers of two that are tried, if they are expected to save two per mille.
 _MOST_BETWEEN = 8
 _EXPECTED_PER_MILLE = 998
-# Chunks cost what no model of time here counts (instructions, synchronization): more of them must save one per mille.
+# Numbers that cannot save one per mille are not tried.
 _WORTH_IT_PER_MILLE = 999
-# A doubling that saves less is one that did not help.
+# Chunks cost what no model of time here counts (instructions, synchronization): more of them must save three per mille.
 _HELPED_PER_MILLE = 997
 _FEW = 16
 
@@ -62,7 +62,7 @@ def choose_chunks(cut: Callable[[int], Problem], search: Search, engine: str = A
     First 1, 2, 4, 8, 16, then numbers between, in the order of what their bounds and their neighbours promise, then on
     with 32, 64, ... in the same way; numbers whose bound (which counts whole chunks on every link and over every cut)
     says that they cannot be better are left out. More chunks fill more links at once, and pay more latency. Of numbers
-    within one per mille of the quickest the smallest is taken.
+    within three per mille of the quickest the smallest is taken.
 
     Deterministic without a time limit, of which half is for this; ends with the quickest so far when asked to stop;
     raises what `best_schedule` does.
@@ -176,7 +176,7 @@ class _Trials:
             self.ask(min(expected)[1])
 
     def choice(self) -> ChunkChoice:
-        enough_ps = self.best_ps * 1000 // _WORTH_IT_PER_MILLE
+        enough_ps = self.best_ps * 1000 // _HELPED_PER_MILLE
         number = min(number for number, schedule in self.found.items() if schedule.time_ps <= enough_ps)
         running = None if self.limited else _within(self.contests[number], _IN_THE_RUNNING_PERCENT)
         if running is not None and (look := self._nearest_look(number)) is not None:
