@@ -20,15 +20,19 @@ __all__ = ["ChunkChoice", "choose_chunks"]
 # where much can be gained of it. With a time limit, half of that.
 _TRIALS_S, _LONG_TRIALS_S, _GAINFUL_TRIALS_S = 0.12, 0.5, 1.0
 _PART_OF_LIMIT = 0.5
-# An engine that would cost more at its usual length is not asked in a trial.
-_TRIAL_S = 2.0
+# An engine that would cost more at its usual length is not asked in a trial, which costs a part of that where chunks
+# are few enough; the same where they are not.
+_TRIAL_S, _COSTLY_TRIAL_S = 10.0, 0.5
+# Nothing is tried where even the cheapest engine costs more.
+_CHEAP_S = 2.0
 _LARGE_GAIN = 0.2
 _TRIAL_ATTEMPTS = 4
 _SECONDS_PER_DELIVERY = 1.5e-6
-# All engines are asked at the first number and at this one, elsewhere the two best at the nearest of these if both came
-# within so much of the best: some engines are good with many chunks only.
-_SECOND_LOOK = 4
-_NEAR_PERCENT, _MOST_NEAR = 104, 2
+# All engines are asked at these numbers (at the last where a collective takes long, from this share of worth on),
+# elsewhere the three best at the nearest of these if they came within so much of the best: some engines are good with
+# many chunks only.
+_LOOKS, _LAST_LOOK, _WORTH_LAST_LOOK = (1, 4, 16), 16, 0.05
+_NEAR_PERCENT, _MOST_NEAR = 104, 3
 # Of a search at length those take part that came so near in the trial.
 _IN_THE_RUNNING_PERCENT = 103
 # Doublings end after this many in a row that did not help, or that bounds say cannot.
@@ -36,9 +40,9 @@ _PATIENCE, _MOST_SKIPPED = 2, 4
 # Numbers of chunks between the powers of two that are tried, if they are expected to save two per mille.
 _MOST_BETWEEN = 8
 _EXPECTED_PER_MILLE = 998
-# Chunks cost what no model of time here counts (instructions, synchronization): more of them must save one per mille.
+# Numbers that cannot save one per mille are not tried.
 _WORTH_IT_PER_MILLE = 999
-# A doubling that saves less is one that did not help.
+# Chunks cost what no model of time here counts (instructions, synchronization): more of them must save three per mille.
 _HELPED_PER_MILLE = 997
 _FEW = 16
 
@@ -58,7 +62,7 @@ def choose_chunks(cut: Callable[[int], Problem], search: Search, engine: str = A
     First 1, 2, 4, 8, 16, then numbers between, in the order of what their bounds and their neighbours promise, then on
     with 32, 64, ... in the same way; numbers whose bound (which counts whole chunks on every link and over every cut)
     says that they cannot be better are left out. More chunks fill more links at once, and pay more latency. Of numbers
-    within one per mille of the quickest the smallest is taken.
+    within three per mille of the quickest the smallest is taken.
 
     Deterministic without a time limit, of which half is for this; ends with the quickest so far when asked to stop;
     raises what `best_schedule` does.
@@ -115,17 +119,18 @@ class _Trials:
         return 0 if problem.collective.conditions is not None else problem.bound_any_chunks.time_ps
 
     def ask(self, number: int) -> None:
-        problem, contest = self.problem(number), Contest(self._among(number))
+        problem, contest = self.problem(number), Contest(self._among(number) if self.found else None)
         attempts = min(_TRIAL_ATTEMPTS, self.search.attempts or _TRIAL_ATTEMPTS)
         self.spent_s += self._cost_s(number)
         trial = replace(self.search, attempts=attempts)
+        trial_s = _TRIAL_S if self._cost_s(number) <= _TRIALS_S + _LONG_TRIALS_S else _COSTLY_TRIAL_S
         try:
-            found = best_schedule(problem, trial, self.engine, _TRIAL_S, None, contest)
+            found = best_schedule(problem, trial, self.engine, trial_s, None, contest)
         except ScheduleError:
             if contest.among is None:
                 raise
             contest = Contest()  # none of those can cut it into so many chunks
-            found = best_schedule(problem, trial, self.engine, _TRIAL_S, None, contest)
+            found = best_schedule(problem, trial, self.engine, trial_s, None, contest)
         self.found[number], self.contests[number] = found, contest
 
     def may_help(self, number: int) -> bool:
@@ -137,7 +142,7 @@ class _Trials:
         allowed_s = self._trials_s()
         if self.spent_s + self._cost_s(number) > allowed_s:
             return False
-        return cheapest_s(self.problem(number), self.engine) <= _TRIAL_S
+        return cheapest_s(self.problem(number), self.engine) <= _CHEAP_S
 
     def double(self, after: int, last: int | None) -> None:
         """Tries `after` times powers of two, up to `last`."""
@@ -171,9 +176,11 @@ class _Trials:
             self.ask(min(expected)[1])
 
     def choice(self) -> ChunkChoice:
-        enough_ps = self.best_ps * 1000 // _WORTH_IT_PER_MILLE
+        enough_ps = self.best_ps * 1000 // _HELPED_PER_MILLE
         number = min(number for number, schedule in self.found.items() if schedule.time_ps <= enough_ps)
         running = None if self.limited else _within(self.contests[number], _IN_THE_RUNNING_PERCENT)
+        if running is not None and (look := self._nearest_look(number)) is not None:
+            running |= _within(self.contests[look], _IN_THE_RUNNING_PERCENT)
         return ChunkChoice(self.found[number], running)
 
     def _between(self, last: int | None) -> Iterator[int]:
@@ -193,19 +200,29 @@ class _Trials:
         share = 0.0 if below == above else (log2(number) - log2(below)) / (log2(above) - log2(below))
         return self.bound_ps(number) * (ratios[0] + share * (ratios[1] - ratios[0]))
 
+    def _nearest_look(self, number: int) -> int | None:
+        """The nearest number at which all engines were asked."""
+        looks = [look for look in _LOOKS if look in self.contests and self.contests[look].among is None]
+        return min(looks, key=lambda look: abs(log2(look) - log2(number)), default=None)
+
     def _among(self, number: int) -> frozenset[Engine] | None:
         """The engines to ask; None: all."""
-        looks = [look for look in (1, _SECOND_LOOK) if look in self.contests]
-        if number in (1, _SECOND_LOOK) or self.limited or not looks:
+        if number in _LOOKS and (number < _LAST_LOOK or share_of_worth(self.best_ps) >= _WORTH_LAST_LOOK):
             return None
-        nearest = min(looks, key=lambda look: abs(log2(look) - log2(number)))
+        nearest = self._nearest_look(number)
+        if self.limited or nearest is None:
+            return None
         near, times = _within(self.contests[nearest], _NEAR_PERCENT), self.contests[nearest].times
         problem = self.problem(nearest).alone or self.problem(nearest)
         order = sorted(near, key=lambda way: (times[way], way.seconds(problem), way.name))
         return frozenset(order[:_MOST_NEAR])
 
     def _cost_s(self, number: int) -> float:
-        return self.problem(number).collective.num_deliveries * _SECONDS_PER_DELIVERY * _TRIAL_ATTEMPTS
+        collective = self.problem(number).collective
+        cost_s = collective.num_deliveries * _SECONDS_PER_DELIVERY * _TRIAL_ATTEMPTS
+        if collective.reducing or collective.spreads:
+            return cost_s
+        return max(cost_s, min(_CHEAP_S, cheapest_s(self.problem(number), self.engine)))  # ways are looked for besides
 
     def _trials_s(self) -> float:
         least_ps = max(1, self.least_ps())

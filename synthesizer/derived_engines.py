@@ -4,6 +4,7 @@ from hocket.synthesizer.engine import Engine, NamedEngine
 from hocket.synthesizer.in_network import InNetwork
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.time_reversal import Halves, TimeReversed
+from hocket.synthesizer.uneven_halves import UnevenHalves
 
 __all__ = ["derived_engines"]
 
@@ -12,7 +13,7 @@ def derived_engines(engine: NamedEngine, problem: Problem) -> tuple[list[Engine]
     """The ways in which the engine can solve the problem, and why there are none if so."""
     candidates: list[Engine] = [engine]
     if not engine.as_asked:
-        candidates += [TimeReversed(engine), Halves(engine), InNetwork(engine)]
+        candidates += [TimeReversed(engine), Halves(engine), UnevenHalves(engine), InNetwork(engine)]
     reasons = [candidate.why_not(problem) for candidate in candidates]
     able = [candidate for candidate, reason in zip(candidates, reasons, strict=True) if reason is None]
     return able, reasons[0] or ""

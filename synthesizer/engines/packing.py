@@ -12,7 +12,7 @@ from hocket._core import synthesizer as core
 from hocket._core.synthesizer import Network
 from hocket.schedule import Schedule
 from hocket.synthesizer.engine import NamedEngine
-from hocket.synthesizer.engines.spreading import deliveries, spread_schedule, why_not_spreading
+from hocket.synthesizer.engines.spreading import deliveries, spread_schedule, why_not_from_one
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.topology import Routes
@@ -53,7 +53,7 @@ class SpanningTreePacking(NamedEngine):
             return f"it keeps a flow to each rank, which beyond {_MOST_RANKS} ranks takes gigabytes; use another engine"
         if problem.topology.in_network:
             return "its trees branch at ranks only: a switch that computes may store, and links then have other slots"
-        return why_not_spreading(problem)
+        return why_not_from_one(problem)
 
     def seconds(self, problem: Problem) -> float:
         attempts = self._attempts(problem)
@@ -102,7 +102,8 @@ class SpanningTreePacking(NamedEngine):
 def _period(problem: Problem, search: Search) -> tuple[int, int]:
     """The period of the fewest trees that can be repeated almost without loss, and how often."""
     collective = problem.collective
-    own = collective.num_chunks // len(np.unique(collective.origin))
+    _, owned = np.unique(collective.origin, return_counts=True)
+    own = int(np.gcd.reduce(owned))
     periods = []
     for repeats in (own // trees for trees in range(1, own + 1) if own % trees == 0):
         roots = collective.origin[_turns(collective.origin, repeats)][: collective.num_chunks // repeats]
@@ -117,8 +118,14 @@ def _period(problem: Problem, search: Search) -> tuple[int, int]:
 def _turns(origin: NDArray[np.int32], repeats: int) -> NDArray[np.int32]:
     """The chunks in an order in which their origins repeat themselves so often: a part of everybody's first."""
     chunks = np.argsort(origin, kind="stable")
-    own = len(chunks) // len(np.unique(origin))
-    return chunks.reshape(-1, repeats, own // repeats).transpose(1, 2, 0).ravel().astype(np.int32)
+    _, owned = np.unique(origin, return_counts=True)
+    if len(np.unique(owned)) == 1:
+        return chunks.reshape(-1, repeats, owned[0] // repeats).transpose(1, 2, 0).ravel().astype(np.int32)
+    place = np.arange(len(chunks)) - np.repeat(np.cumsum(owned) - owned, owned)  # among those of the origin
+    own = np.repeat(owned, owned)
+    # part by part, in each of which those of every origin are spread evenly
+    order = np.lexsort((origin[chunks], place * repeats % own * 2**20 // own, place * repeats // own))
+    return chunks[order].astype(np.int32)
 
 
 def _grains(problem: Problem, repeats: int) -> tuple[int, int]:

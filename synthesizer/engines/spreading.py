@@ -15,6 +15,7 @@ __all__ = [
     "matching_seconds",
     "spread_schedule",
     "timed_schedule",
+    "why_not_from_one",
     "why_not_spreading",
 ]
 
@@ -36,6 +37,18 @@ def why_not_spreading(problem: Problem) -> str | None:
         return f"it spreads chunks of one size to all ranks, which {problem.collective.describe()} does not"
     if problem.group is not None:
         return "it serves all ranks of a topology, not a group"
+    return None
+
+
+def why_not_from_one(problem: Problem) -> str | None:
+    """The same where the chunks of conditions will do, if each starts at one rank, goes to all, and all are of a size
+    but for a byte."""
+    collective = problem.collective
+    if collective.conditions is None or problem.group is not None:
+        return why_not_spreading(problem)
+    sizes = collective.chunk_bytes
+    if (collective.origin < 0).any() or (collective.destination != EVERYONE).any() or int(np.ptp(sizes)) > 1:
+        return "it spreads chunks of one size from one rank each to all ranks"
     return None
 
 

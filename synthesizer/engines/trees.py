@@ -14,7 +14,7 @@ from hocket.schedule import Kind, Schedule, Symmetry, retime
 from hocket.schedule.link_symmetry import LinkSymmetry
 from hocket.synthesizer.candidate_symmetries import mirror_symmetry
 from hocket.synthesizer.engine import NamedEngine
-from hocket.synthesizer.engines.spreading import deliveries, timed_schedule, why_not_spreading
+from hocket.synthesizer.engines.spreading import deliveries, timed_schedule, why_not_from_one
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.topology import eccentricity_ps
@@ -82,7 +82,7 @@ class TreePacking(NamedEngine):
         if problem.collective.num_ranks == 1:
             return "a single rank has nobody to grow a tree to"
         if problem.collective.kind is not Kind.ALL_REDUCE:
-            return why_not_spreading(problem)
+            return why_not_from_one(problem)
         if problem.group is not None:
             return "it serves all ranks of a topology, not a group"
         return None

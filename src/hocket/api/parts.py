@@ -82,7 +82,10 @@ class Failures(Part, frozen=True, kw_only=True):
     """What a topology lacks, by the node ids of the whole."""
 
     without: Annotated[
-        tuple[str, ...], option("What failed: npu:7,9, link:3-4, link:3->4, switch:16.", metavar="WHAT")
+        tuple[str, ...],
+        option(
+            "What failed: npu:7,9, gpu:1.3, nic:0.2, link:3-4, link:3->4, link:leaf0-spine1, switch:16.", metavar="WHAT"
+        ),
     ] = ()
     degrade: Annotated[
         tuple[str, ...], option("Part of the bandwidth that is left: link:3-4=0.5.", metavar="WHAT=PART")
