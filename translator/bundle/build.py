@@ -23,7 +23,11 @@ from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.mscclpp import PLAN_RUNTIME
 
-__all__ = ["BundleReport", "check_replaceable", "write_bundle"]
+__all__ = ["BundleReport", "NothingToGain", "check_replaceable", "write_bundle"]
+
+
+class NothingToGain(ScheduleError):
+    """No program is quicker than the stock library at any size: there is no bundle to write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ def write_bundle(
 
     Every program is proved before anything is written. A folder that is there is replaced when it is a
     bundle of the same collective, ranks and root.
-    Raises FormatError, ScheduleError or DeadlockError, naming the file, and HocketError for a folder in the way.
+    Raises FormatError, ScheduleError or DeadlockError, naming the file, HocketError for a folder in the way, and
+    NothingToGain.
     """
     folder = Path(folder)
     earlier = check_replaceable(folder)
@@ -78,6 +83,8 @@ def write_bundle(
         like = served[0] if served else None
         served.append(CallPrograms(sources, target, replace(asked, in_place=call), most, sizes, stock_ps, like))
     made = [(call, window) for call in served for window in call.windows]
+    if not made and any(call.left for call in served):
+        raise NothingToGain("the stock library is the quickest at every size")
     if not made:
         raise ScheduleError(f"{members[0].path}: no file is for {'in-place' if calls[0] else 'out-of-place'} calls")
     parts = [call.file(window, number, len(made)) for number, (call, window) in enumerate(made, 1)]

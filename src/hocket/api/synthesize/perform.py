@@ -74,7 +74,28 @@ def _check(request: Synthesis) -> None:
         raise RequestError(f"--output {request.output}: a folder; name a file in it")
     if at_once and ranged:
         raise RequestError("several groups take one size")
+    if request.costs is not None and request.runtime is None:
+        raise RequestError("--costs says what a runtime's kernels take: name it with --for")
+    if request.runtime is not None:
+        _check_programs(request)
     read_priorities(request)
+
+
+def _check_programs(request: Synthesis) -> None:
+    """What programs for a runtime cannot be asked for."""
+    asked = {
+        "--group": bool(request.groups.group),
+        "--sizes": request.sizes is not None,
+        "--blocking": request.blocking,
+        "--report": request.report is not None,
+        "--objective": request.objective != Objective.AUTO,
+    }
+    if names := [name for name, is_asked in asked.items() if is_asked]:
+        raise RequestError(
+            f"--for {request.runtime} makes programs of all ranks for a size or a range: drop {names[0]}"
+        )
+    if request.collective in (BARRIER, "custom"):
+        raise RequestError(f"no runtime runs programs of {request.collective}: drop --for")
 
 
 def _solved(

@@ -14,23 +14,21 @@ from hocket.api.synthesize.programs_result import ProgramRow, ProgramsResult
 from hocket.api.synthesize.request import Synthesis
 from hocket.api.synthesize.stock import StockLibrary, stock_library
 from hocket.base.errors import RequestError, ScheduleError
-from hocket.base.units import parse_duration
-from hocket.schedule import Costs, Protocol, lower_bound, read_costs, retime
+from hocket.base.units import format_bandwidth, format_time, parse_duration
+from hocket.schedule import Costs, Protocol, bound_of_any_chunks, read_costs, retime
 from hocket.schedule.algorithms import build
 from hocket.schedule.kernel_links import with_kernels
 from hocket.synthesizer import Problem, ScheduleWindow, Search, windows
 from hocket.synthesizer.supervision import Watch
 from hocket.topology import Topology
 from hocket.translator import UNLIMITED, Lowering, priced_profile, priced_protocols
-from hocket.translator.bundle import BundleReport, Source, write_bundle
+from hocket.translator.bundle import BundleReport, NothingToGain, Source, write_bundle
 from hocket.translator.bundle.contest import NEVER_PS
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.mscclpp import PLAN_RUNTIME
 from hocket.translator.targets import RUNTIMES
 
 __all__ = ["perform_programs"]
-
-_CHUNKS = 1 << 12  # of a bound for any number of chunks
 
 
 def perform_programs(
@@ -50,18 +48,44 @@ def perform_programs(
     if runtime == PLAN_RUNTIME:
         sources += _over_switches(problem, sizes[-1])
     stock = stock_library(request.topology, problem.collective, progress)
-    report = write_bundle(
-        sources,
-        output,
-        runtime,
-        Lowering(min_bytes=sizes[0], max_bytes=sizes[-1]),
-        topology=problem.topology,
-        costs=costs,
-        sizes=sizes,
-        stock_ps=None if stock is None else partial(_stock_ps, stock),
-    )
+    report: BundleReport | None
+    try:
+        report = write_bundle(
+            sources,
+            output,
+            runtime,
+            Lowering(min_bytes=sizes[0], max_bytes=sizes[-1]),
+            topology=problem.topology,
+            costs=costs,
+            sizes=sizes,
+            stock_ps=None if stock is None else partial(_stock_ps, stock),
+        )
+    except NothingToGain:
+        report = None
     rows = [_row(size, report, stock, _bound(problem, profile, size)) for size in sizes]
-    return ProgramsResult(request, Path(output), report, rows, stock.described if stock else "")
+    return ProgramsResult(
+        request,
+        report,
+        rows,
+        topology=problem.topology.name,
+        ranks=problem.collective.num_ranks,
+        kernels=_kernels(profile, costs),
+        stock=stock.described if stock else "",
+    )
+
+
+def _kernels(profile: Profile, costs: Costs | None) -> list[str]:
+    """What the runtime's kernels take."""
+    if not profile.priced:
+        return [f"links alone: what kernels of {profile.name} take here is not known; --costs FILE says it"]
+    source = costs.measured if costs else ""
+    parts = [
+        f"{name}: launch {format_time(pace.start_ps)}, step {format_time(pace.inside_ps)} (between nodes"
+        f" {format_time(pace.between_ps)}), thread block {format_bandwidth(pace.bandwidth)}"
+        for name in profile.priced
+        if (pace := profile.protocols[name].pace)
+    ]
+    return [f"kernels of {profile.name}{f', {source}' if source else ''}: {'; '.join(parts)}"]
 
 
 def _profile(runtime: str, costs: Costs | None, topology: Topology) -> Profile:
@@ -107,7 +131,7 @@ def _stock_ps(stock: StockLibrary, size: int) -> int:
 def _bound(problem: Problem, profile: Profile, size: int) -> int:
     """What no program of any number of chunks beats (ps): after the least launch what links take, or steps alone where
     those are longer: while the first message is under way the links carry others already."""
-    collective = replace(problem.collective, size_bytes=size, chunks_per_rank=_CHUNKS)
+    collective = replace(problem.collective, size_bytes=size, chunks_per_rank=1)
     tiny = replace(problem.collective, size_bytes=problem.collective.num_ranks, chunks_per_rank=1)
     topology = problem.topology
     if profile.name != PLAN_RUNTIME:  # whose plans alone have switches compute
@@ -119,17 +143,18 @@ def _bound(problem: Problem, profile: Profile, size: int) -> int:
         on_links = with_kernels(topology, replace(protocol, pace=without))
         in_steps = with_kernels(topology, protocol)
         of_both = ((collective, on_links), (tiny, in_steps))
-        return launch + max(lower_bound(one, seen, group=problem.group).time_ps for one, seen in of_both)
+        return launch + max(bound_of_any_chunks(one, seen, group=problem.group).time_ps for one, seen in of_both)
 
     chosen = [profile.protocols[name] for name in profile.priced] or [profile.protocols["Simple"]]
     return min(map(at_least, chosen))
 
 
-def _row(size: int, report: BundleReport, stock: StockLibrary | None, bound_ps: int) -> ProgramRow:
+def _row(size: int, report: BundleReport | None, stock: StockLibrary | None, bound_ps: int) -> ProgramRow:
     """Of the kind of calls that comes first: in place, where the collective has such calls."""
     told = None if stock is None else stock.at(size)
-    for number, file in enumerate(report.bundle.files, 1):
-        if file.in_place != report.bundle.files[0].in_place or not file.min_bytes <= size <= file.max_bytes:
+    files = () if report is None else report.bundle.files
+    for number, file in enumerate(files, 1):
+        if file.in_place != files[0].in_place or not file.min_bytes <= size <= file.max_bytes:
             continue
         near = min(file.predicted, key=lambda one: abs(one.size_bytes - size))
         return ProgramRow(size, bound_ps, told, number, file, near.time_ps)

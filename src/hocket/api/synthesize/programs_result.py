@@ -72,39 +72,54 @@ class ProgramRow:
 
 
 class ProgramsResult(Result):
-    """The bundle in `folder`, and `rows` by size. `stock`: the library that they are compared with, "" where none is
-    known."""
+    """The bundle in `folder` (`report` None: no program gains anything, and none was written), and `rows` by size.
+    `topology`: its name, with its `ranks`; `kernels`: what those of the runtime take, in sentences; `stock`: the
+    library that they are compared with, "" where none is known."""
 
     def __init__(
-        self, request: Synthesis, folder: Path, report: BundleReport, rows: Sequence[ProgramRow], stock: str
+        self,
+        request: Synthesis,
+        report: BundleReport | None,
+        rows: Sequence[ProgramRow],
+        *,
+        topology: str,
+        ranks: int,
+        kernels: Sequence[str],
+        stock: str,
     ) -> None:
         self.request: Synthesis = request
-        self.folder, self.report, self.rows, self.stock = folder, report, tuple(rows), stock
+        self.folder = Path(request.output or "")
+        self.report, self.rows = report, tuple(rows)
+        self.topology, self.ranks, self.kernels, self.stock = topology, ranks, tuple(kernels), stock
 
     def summary(self) -> str:
         return printable_lines([*self._lines()])
 
     def _lines(self) -> Iterator[str]:
-        bundle = self.report.bundle
-        yield f"{bundle.collective} on {bundle.ranks} ranks of {bundle.topology}, for {bundle.runtime}"
+        yield f"{self.request.collective} on {self.ranks} ranks of {self.topology}, for {self.request.runtime}"
+        yield from (f"assumed: {sentence}" for sentence in self.kernels)
         if self.stock:
             yield f"stock: {self.stock}"
         yield from text_table(_HEADS, [row.cells() for row in self.rows], align=">><<><>>>")
         gains = [row.gain for row in self.rows if row.gain is not None]
         won = [gain for gain in gains if gain > 1]
         if won:
-            best = max(won)
-            yield f"quicker than the stock library at {len(won)} of {len(gains)} sizes, by up to {best:.2f} times"
+            yield f"quicker than the stock library at {len(won)} of {len(gains)} sizes, by up to {max(won):.2f} times"
+        if self.report is None:
+            yield "no program is quicker than the stock library at any of these sizes: nothing was written"
+            return
         yield f"proved: {self.report.proofs} executions: no deadlock, no race, every contribution exactly once"
-        yield f"written: {len(bundle.files)} programs to {self.folder}; {self.folder}/README.md says how to run them"
+        files = len(self.report.bundle.files)
+        yield f"written: {files} programs to {self.folder}; {self.folder}/README.md says how to run them"
 
     def as_json(self) -> dict[str, Any]:
-        bundle = self.report.bundle
+        """Times are in ps."""
         return {
-            "collective": str(bundle.collective),
-            "ranks": bundle.ranks,
-            "topology": bundle.topology,
-            "runtime": bundle.runtime,
+            "collective": self.request.collective,
+            "ranks": self.ranks,
+            "topology": self.topology,
+            "runtime": self.request.runtime,
+            "assumed": list(self.kernels),
             "stock": self.stock,
             "rows": [row.plain() for row in self.rows],
             "request": self.request.to_plain(),

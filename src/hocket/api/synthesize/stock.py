@@ -18,6 +18,9 @@ from hocket.simulator.algorithm_choice import LIBRARY
 __all__ = ["StockLibrary", "StockTime", "stock_library"]
 
 
+_DIRECT = "direct"
+
+
 @dataclass(frozen=True, slots=True)
 class StockTime:
     """What the library runs, and how long it takes (ps)."""
@@ -48,12 +51,13 @@ class StockLibrary:
         asked = Collective(self.collective.kind, ranks, whole, 1, self.collective.root)
         if self.machine.rccl is not None:
             told = rccl_time(self.machine.rccl, asked.kind, whole)
-            return None if told is None else StockTime(told.algorithm, told.time_ps)
+            return None if told is None else StockTime(told.algorithm.removeprefix("RCCL's model "), told.time_ps)
         try:
             found = simulate_collective(asked, self.machine.topology, LIBRARY, nccl=self.machine.nccl)
         except HocketError:
             return None
-        return StockTime(found.collectives[0].algorithm.removeprefix("NCCL's model "), found.time_ps)
+        name = found.collectives[0].algorithm.removeprefix("NCCL's model ")
+        return StockTime("sends and receives" if name == _DIRECT else name, found.time_ps)
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,118 @@
+"""`hocket synthesize --for RUNTIME` from outside: bundles of programs that were chosen by what kernels take."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import in_process
+import pytest
+
+from hocket.translator.bundle import read_bundle
+
+MACHINE = "dgx-h100:gpus=4"
+synthesize = partial(in_process.hocket, "synthesize")
+
+
+def made(folder: Path, collective: str, topology: str, sizes: str, runtime: str, *more: str) -> dict[str, Any]:
+    done = synthesize(
+        collective, "-t", topology, "-s", sizes, "--for", runtime, "-o", str(folder), "--json", "-", *more
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "reduce_scatter", "all_to_all"])
+@pytest.mark.parametrize("runtime", ["device", "executor", "mscclpp"])
+def test_no_size_is_slower_than_stock_nor_quicker_than_the_bound(tmp_path: Path, collective: str, runtime: str) -> None:
+    found = made(tmp_path / "b", collective, MACHINE, "1KiB..256MiB:64", runtime)
+    assert "NCCL 2.30" in found["stock"] and "launch" in found["assumed"][0]
+    assert [row["size_bytes"] for row in found["rows"]] == [1 << 10, 1 << 16, 1 << 22, 1 << 28]
+    served = [row for row in found["rows"] if row["time_ps"] is not None]
+    assert served, "small messages are where programs win"
+    for row in served:
+        assert row["time_ps"] <= row["stock"]["time_ps"]
+        assert row["time_ps"] >= row["bound_ps"] * (1 - 1e-6)
+        assert (tmp_path / "b" / row["file"]).is_file()
+    # what is left to the stock library has no file
+    bundle = read_bundle(tmp_path / "b")
+    for row in found["rows"]:
+        files = [one for one in bundle.files if one.min_bytes <= row["size_bytes"] <= one.max_bytes]
+        assert bool(files) == (row["time_ps"] is not None)
+
+
+def test_the_programs_are_right_and_run(tmp_path: Path) -> None:
+    made(tmp_path / "b", "all_reduce", MACHINE, "1KiB..4MiB:64", "device")
+    for file in read_bundle(tmp_path / "b").files:
+        assert in_process.hocket("verify", str(tmp_path / "b" / file.path), "--runtime", "executor").returncode == 0
+    done = in_process.hocket(
+        "run", "--bundle", str(tmp_path / "b"), "--transport", "device", "-b", "1K", "-e", "4M", "-f", "64"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "# Out of bounds values : 0 OK" in done.stdout
+
+
+def test_the_table_says_who_serves_what(tmp_path: Path) -> None:
+    asked = ("all_reduce", "-t", MACHINE, "-s", "1KiB..1MiB:1024", "--for", "device", "-o")
+    done = synthesize(*asked, str(tmp_path / "b"))
+    assert done.returncode == 0, done.stderr
+    assert "assumed: kernels of device: Simple: launch 8.4 us" in done.stdout
+    (first,) = (line for line in done.stdout.splitlines() if line.lstrip().startswith("1 KiB"))
+    assert "LL, " in first and "Ring/LL" in first and "x" in first
+    again = synthesize(*asked, str(tmp_path / "c"))
+    assert again.stdout.replace(str(tmp_path / "c"), str(tmp_path / "b")) == done.stdout
+    assert (tmp_path / "c" / "bundle.json").read_bytes() == (tmp_path / "b" / "bundle.json").read_bytes()
+
+
+def test_where_nothing_is_gained_nothing_is_written(tmp_path: Path) -> None:
+    asked = ("broadcast", "-t", "dgx-a100:gpus=4", "-s", "1KiB..64MiB:256", "--for", "device", "-o")
+    done = synthesize(*asked, str(tmp_path / "b"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("left to the stock library") == 3
+    assert "no program is quicker than the stock library at any of these sizes: nothing was written" in done.stdout
+    assert not (tmp_path / "b").exists()
+
+
+def test_measured_costs_choose(tmp_path: Path) -> None:
+    costs = tmp_path / "costs.yaml"
+    slow = "{launch: 50 us, step: 20 us, block: 1 GB/s}"
+    costs.write_text(f"runtime: device\nmeasured: here\ncosts:\n  LL: {slow}\n  Simple: {slow}\n  LL128: {slow}\n")
+    found = made(tmp_path / "b", "all_reduce", MACHINE, "1KiB..4MiB:64", "device", "--costs", str(costs))
+    assert all(row["time_ps"] is None for row in found["rows"])
+    assert not (tmp_path / "b").exists()
+    assert "here" in found["assumed"][0]
+
+
+def test_without_a_library_every_size_has_a_program(tmp_path: Path) -> None:
+    mesh = "mesh:2x2,bandwidth=50GB/s,latency=500ns"
+    found = made(tmp_path / "b", "all_reduce", mesh, "1KiB..1MiB:1024", "executor")
+    assert found["stock"] == "" and all(row["time_ps"] for row in found["rows"])
+    assert found["assumed"] == ["links alone: what kernels of executor take here is not known; --costs FILE says it"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--for", "device"), "say where with -o"),
+        (
+            ("--for", "nccl", "-o", "b"),
+            "no such choice; did you mean 'rccl'? known: device, executor, msccl, mscclpp, rccl",
+        ),
+        (("--for", "device", "-o", "b", "--group", "0,1"), "drop --group"),
+        (("--for", "device", "-o", "b", "--blocking"), "drop --blocking"),
+        (("--costs", "costs.yaml", "-o", "b"), "name it with --for"),
+    ],
+)
+def test_what_makes_no_sense_is_one_clear_error(more: tuple[str, ...], message: str) -> None:
+    done = synthesize("all_reduce", "-t", MACHINE, "-s", "1MiB", *more)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+
+
+def test_another_folder_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "notes.txt").write_text("mine")
+    done = synthesize("all_reduce", "-t", MACHINE, "-s", "1KiB", "--for", "device", "-o", str(tmp_path / "own"))
+    assert done.returncode == 3 and "exists and is no bundle" in done.stderr
+    assert (tmp_path / "own" / "notes.txt").read_text() == "mine"
