@@ -97,7 +97,7 @@ def test_without_a_library_every_size_has_a_program(tmp_path: Path) -> None:
         (("--for", "device"), "say where with -o"),
         (
             ("--for", "nccl", "-o", "b"),
-            "no such choice; did you mean 'rccl'? known: device, executor, msccl, mscclpp, rccl",
+            "did you mean 'rccl'? known: device, executor, msccl, mscclpp",
         ),
         (("--for", "device", "-o", "b", "--group", "0,1"), "drop --group"),
         (("--for", "device", "-o", "b", "--blocking"), "drop --blocking"),
