@@ -15,7 +15,7 @@ from hocket.translator.lowering.lowering import Candidate, Lowering, Strategy
 from hocket.translator.lowering.prices import Predictor
 from hocket.translator.lowering.proving import Translated, prove
 from hocket.translator.msccl.profile import Profile
-from hocket.translator.msccl.xml_write import LimitError, check_thread_blocks, to_xml_noted
+from hocket.translator.msccl.xml_write import LimitError, to_xml_noted
 
 __all__ = ["fewer_chunks", "predictor", "quickest", "rounds"]
 
@@ -55,7 +55,7 @@ def quickest(
     """
     refused: list[Candidate] = []
     for strategies in tried:
-        found = [_bounded(strategy, profile, lower, least_ps) for strategy in strategies]
+        found = [_bounded(strategy, lower, least_ps) for strategy in strategies]
         refused += [candidate for candidate in found if candidate.error]
         waiting = [(_rank(each), number, each) for number, each in enumerate(found) if each.error is None]
         heapq.heapify(waiting)
@@ -89,14 +89,11 @@ def _rank(candidate: Candidate) -> tuple[int, int, int]:
 
 def _bounded(
     strategy: Strategy,
-    profile: Profile,
     lower: Callable[[Strategy], Program],
     least_ps: Callable[[Program], int],
 ) -> Candidate:
     try:
         program = lower(strategy)
-        if profile.reads_xml:
-            check_thread_blocks(program, profile)
     except ScheduleError as error:
         return Candidate(strategy, error=error)
     return Candidate(strategy, program, time_ps=least_ps(program), priced=False)
