@@ -56,7 +56,7 @@ def quickest(
     refused: list[Candidate] = []
     for strategies in tried:
         found = [_bounded(strategy, lower, least_ps) for strategy in strategies]
-        refused += [candidate for candidate in found if candidate.error]
+        unfit = {number: each for number, each in enumerate(found) if each.error is not None}
         waiting = [(_rank(each), number, each) for number, each in enumerate(found) if each.error is None]
         heapq.heapify(waiting)
         while waiting:
@@ -65,21 +65,26 @@ def quickest(
                 candidate = _priced(candidate, profile, predict)
                 if candidate.error is None:
                     heapq.heappush(waiting, (_rank(candidate), number, candidate))
-                    continue
-            else:
-                assert candidate.program is not None  # it was priced
-                try:
-                    translation = prove(candidate.program, profile, candidate.strategy.slots, candidate.xml)
-                except (ScheduleError, DeadlockError) as error:
-                    candidate = replace(candidate, error=error)
                 else:
-                    others = [each for *_, each in sorted(waiting)]
-                    return replace(translation, candidates=(candidate, *others, *refused))
-            refused.append(candidate)
-        of_round = refused[-len(strategies) :]
-        if not any(each.program or isinstance(each.error, LimitError) for each in of_round):
+                    unfit[number] = candidate
+                continue
+            assert candidate.program is not None  # it was priced
+            try:
+                translation = prove(candidate.program, profile, candidate.strategy.slots, candidate.xml)
+            except (ScheduleError, DeadlockError) as error:
+                refused.append(replace(candidate, error=error))
+            else:
+                others = [each for *_, each in sorted(waiting)] + _in_order(unfit)
+                return replace(translation, candidates=(candidate, *refused, *others))
+        refused += _in_order(unfit)
+        fits = len(unfit) < len(strategies)
+        if not fits and not any(isinstance(each.error, LimitError) for each in unfit.values()):
             break
     raise _reason(refused)
+
+
+def _in_order(candidates: dict[int, Candidate]) -> list[Candidate]:
+    return [candidates[number] for number in sorted(candidates)]
 
 
 def _rank(candidate: Candidate) -> tuple[int, int, int]:
