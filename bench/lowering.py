@@ -6,9 +6,9 @@ Native schedules of 64 MiB on 8 machines of 8 GPUs, each lowered in all ways tha
 `--repeat`. Ready: 20 programs read, proved, wired, and one rank's tables and window made; without what Python imports.
 """
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice, product
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from rich.table import Table
 
 from hocket._core import device as native
 from hocket.base.errors import HocketError
+from hocket.base.scratch import hand_over, scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.runtime.device.wiring import Wiring
 from hocket.runtime.engine.library import read_library
@@ -54,7 +55,7 @@ def _lowered(repeat: int) -> Table:
             schedule = build(algorithm, Collective(kind, topology.num_ranks, _SIZE), topology)
         except HocketError:
             continue  # an algorithm that is none for this collective
-        seconds = [_least(repeat, lambda to=runtime, of=schedule: lower_best(of, to)) for runtime in RUNTIMES]
+        seconds = [_least(repeat, partial(lower_best, schedule, runtime)) for runtime in RUNTIMES]
         table.add_row(algorithm, str(kind), str(schedule.num_transfers), *(f"{each:.2f}" for each in seconds))
     return table
 
@@ -64,12 +65,11 @@ def _ready(repeat: int) -> Table:
     for name in ("ranks", "KiB", "CPU s"):
         table.add_column(name, justify="right")
     for ranks in (4, 8):
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place)
+        with scratch_folder() as folder:
             for number, text in enumerate(islice(_programs(ranks), PROGRAMS)):
-                (folder / f"{number:02}.xml").write_text(text)
+                hand_over(folder / f"{number:02}.xml", text)
             size = sum(path.stat().st_size for path in folder.iterdir())
-            seconds = _least(repeat, lambda source=folder: _make_ready(source))
+            seconds = _least(repeat, partial(_make_ready, folder))
             table.add_row(str(ranks), str(size >> 10), f"{seconds:.2f}")
     return table
 
