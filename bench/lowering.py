@@ -65,7 +65,7 @@ def _ready(repeat: int) -> Table:
     for name in ("ranks", "KiB", "CPU s"):
         table.add_column(name, justify="right")
     for ranks in (4, 8):
-        with scratch_folder() as folder:
+        with scratch_folder("bench") as folder:
             for number, text in enumerate(islice(_programs(ranks), PROGRAMS)):
                 hand_over(folder / f"{number:02}.xml", text)
             size = sum(path.stat().st_size for path in folder.iterdir())
