@@ -7,7 +7,6 @@ Native schedules of 64 MiB on 8 machines of 8 GPUs, each lowered in all ways tha
 """
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -19,6 +18,7 @@ from rich.table import Table
 
 from hocket._core import device as native
 from hocket.base.errors import HocketError
+from hocket.base.scratch import hand_over, scratch_folder
 from hocket.bench.command_line import command_line
 from hocket.runtime.device.wiring import Wiring
 from hocket.runtime.engine.library import read_library
@@ -66,10 +66,9 @@ def _ready(repeat: int) -> Table:
     for name in ("ranks", "KiB", "CPU s"):
         table.add_column(name, justify="right")
     for ranks in (4, 8):
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place)
+        with scratch_folder("bench") as folder:
             for number, text in enumerate(islice(_programs(ranks), PROGRAMS)):
-                (folder / f"{number:02}.xml").write_text(text)
+                hand_over(folder / f"{number:02}.xml", text)
             size = sum(path.stat().st_size for path in folder.iterdir())
             seconds = _least(repeat, partial(_make_ready, folder))
             table.add_row(str(ranks), str(size >> 10), f"{seconds:.2f}")

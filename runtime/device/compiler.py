@@ -36,9 +36,9 @@ class Assembly:
 def assemble(
     architecture: str, element: str, reduction: int, source_of: Callable[[str, int], str] = kernel_source
 ) -> Assembly:
-    """The interpreter (or what else `source_of` is the source of) for an element type and a reduction (by its number),
-    for an architecture such as `sm_90` or `gfx942`. Raises HocketError where there is no compiler, it knows no such architecture, or it refuses the source,
-    with what it says."""
+    """The interpreter, or what else `source_of` is the source of, for an element type and a reduction (by its number),
+    for an architecture such as `sm_90` or `gfx942`. Raises HocketError where there is no compiler, it knows no such
+    architecture, or it refuses the source, with what it says."""
     vendor = vendor_of(architecture)
     compiler = _Compiler(vendor)
     included = headers()

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from hocket.schedule import FIFO_DEPTH, Program, ThreadBlock
 from hocket.translator.lowering.cutting import cut_local_steps, cut_messages
 from hocket.translator.lowering.emission import Emission
@@ -36,7 +38,8 @@ def fit(
     `known`: programs of the same messages that other strategies have come to, by what decides them; it grows.
 
     Whether it fits the runtime is for the caller to check, whose text tells. Raises ScheduleError where no order of the
-    messages keeps them from waiting for each other, LimitError where instances have too many thread blocks.
+    messages keeps them from waiting for each other, LimitError where there are too many thread
+    blocks.
     """
     # each chunk of a message may have to travel as a message of its own, and to wait for the receiver where connections
     # are relied on to hold one only
@@ -69,6 +72,8 @@ def fit(
             table = operations(
                 messages, local, profile, channels, strategy.slots, paired=strategy.paired, most_local=most_local
             )
+            blocks = np.bincount(table.blocks[:, 0], minlength=shape.num_ranks) * strategy.instances
+            check_thread_blocks(shape.name, blocks.tolist(), profile)
             made[key] = Emission(table, shape, room).program()
         return made[key]
 
@@ -76,7 +81,8 @@ def fit(
         single = replace(ordered(channels, most_local), protocol=strategy.protocol)
         if strategy.instances == 1:
             return retarget(single, profile)
-        check_thread_blocks(single, profile, strategy.instances)
+        blocks = [len(gpu.thread_blocks) * strategy.instances for gpu in single.gpus]
+        check_thread_blocks(shape.name, blocks, profile)
         return retarget(replicate(single, strategy.instances), profile)
 
     return _short_enough(assembled, profile, strategy.channels)

@@ -1,5 +1,7 @@
 """Program to MSCCL XML: ASCII, LF, double quotes, one element a line, as every runtime's tokenizer wants it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hocket._core import translator as engine
@@ -62,14 +64,15 @@ def check_limits(program: Program, profile: str | Profile) -> None:
     to_xml(program, profile)
 
 
-def check_thread_blocks(program: Program, profile: Profile, instances: int = 1) -> None:
-    """Raises LimitError where so many of the program beside each other have more thread blocks than the runtime takes:
-    what `to_xml` would say, without the text."""
-    number, rank = max((len(gpu.thread_blocks), -rank) for rank, gpu in enumerate(program.gpus))
-    if number * instances > profile.max_thread_blocks:
+def check_thread_blocks(name: str, thread_blocks: Sequence[int], profile: Profile) -> None:
+    """Raises LimitError where a rank of so many thread blocks (of each rank) has more than the runtime takes: what
+    `to_xml` would say, without the text."""
+    ranks = [rank for rank, number in enumerate(thread_blocks) if number > profile.max_thread_blocks]
+    if ranks:
+        more = f" (and {len(ranks) - 1} more)" if len(ranks) > 1 else ""
         raise LimitError(
-            f"{program.name or 'program'} does not fit {profile.name}: <gpu> rank {-rank}: {number * instances} thread "
-            f"blocks, limit {profile.max_thread_blocks}; {FEWER_BLOCKS}",
+            f"{name or 'program'} does not fit {profile.name}: <gpu> rank {ranks[0]}: {thread_blocks[ranks[0]]} thread "
+            f"blocks, limit {profile.max_thread_blocks}{more}; {FEWER_BLOCKS}",
             TOO_MANY_BLOCKS,
         )
 

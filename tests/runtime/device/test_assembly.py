@@ -3,13 +3,14 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hocket.base.errors import HocketError
 from hocket.runtime.device.compiler import ARCHITECTURES, assemble, compiler_version
-from hocket.runtime.device.source import ELEMENTS, LANES, REDUCTIONS, headers, kernel_source
+from hocket.runtime.device.source import ELEMENTS, LANES, REDUCTIONS, headers, kernel_source, switch_source
 from hocket.runtime.device.vendors import AMD
 from hocket.runtime.engine.elements import ELEMENT_NUMBER, REDUCTION_NUMBER
 
@@ -34,6 +35,41 @@ def test_it_assembles_and_keeps_all_in_registers(architecture: str, element: str
 
 
 @by_nvrtc
+@pytest.mark.parametrize("element", ["float32", "bfloat16", "float16", "float64", "float8_e4m3fn", "uint8"])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_kernel_over_switches_keeps_all_in_registers(architecture: str, element: str) -> None:
+    made = assemble(architecture, element, 0, switch_source)
+    assert made.code.startswith(b"\x7fELF")
+    assert 0 < made.registers <= REGISTERS // LANES
+    assert made.spilled == 0
+
+
+@by_nvrtc
+@pytest.mark.parametrize(("element", "instruction"), [("float32", "f32"), ("float16", "f16x2"), ("bfloat16", "bf16x2")])
+def test_gpus_whose_switches_add_let_them(element: str, instruction: str) -> None:
+    """By what their machine code and that of others differ in: only theirs has the instructions."""
+    assert f".v4.{instruction}" in headers()["hocket/device/switches.hpp"]
+    broken = {architecture: _is_broken(architecture, element, instruction) for architecture in ARCHITECTURES}
+    assert broken == {"sm_80": False, "sm_90": True, "sm_100": True}
+    assert not _is_broken("sm_90", "float64", instruction)
+
+
+def _is_broken(architecture: str, element: str, instruction: str) -> bool:
+    """Whether the kernel no longer assembles if the instruction that adds such elements has another name."""
+
+    def altered(name: str, reduction: int) -> str:
+        header = headers()["hocket/device/switches.hpp"]
+        own = switch_source(name, reduction).partition("\n")[2]
+        return header.replace("#pragma once", "").replace(f".v4.{instruction} {{%0", ".v4.none {%0") + own
+
+    try:
+        assemble(architecture, element, 0, altered)
+    except HocketError:
+        return True
+    return False
+
+
+@by_nvrtc
 @pytest.mark.parametrize("reduction", range(len(REDUCTIONS)))
 def test_every_reduction_assembles(reduction: int) -> None:
     assert assemble("sm_90", "float32", reduction).spilled == 0
@@ -47,13 +83,16 @@ def test_the_numbers_of_types_and_reductions_are_the_engines() -> None:
 @by_clang
 @pytest.mark.parametrize("element", ["float32", "bfloat16", "float8_e5m2"])
 @pytest.mark.parametrize("architecture", ["gfx90a", "gfx942"])  # of MI250 and MI300
-def test_amds_compiler_takes_it_without_a_header(architecture: str, element: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("source_of", [kernel_source, switch_source])
+def test_amds_compiler_takes_it_without_a_header(
+    source_of: Callable[[str, int], str], architecture: str, element: str, tmp_path: Path
+) -> None:
     for name, text in headers().items():
         place = tmp_path / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
     source, made = tmp_path / "kernel.hip", tmp_path / "kernel.s"
-    source.write_text(kernel_source(element, 0))
+    source.write_text(source_of(element, 0))
     alone = ("-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", f"--offload-arch={architecture}")
     subprocess.run([CLANG, *alone, *AMD.options, "-Werror", f"-I{tmp_path}", "-S", source, "-o", made], check=True)
     assert re.findall(r"\.vgpr_spill_count: +(\d+)", made.read_text()) == ["0"]
