@@ -29,7 +29,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.base.collectives import Held
+from hocket.base.enums import not_here
 from hocket.base.units import format_bandwidth
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Bound
@@ -157,32 +157,34 @@ class _Needs:
 
     @classmethod
     def of(cls, collective: Collective) -> "_Needs":
-        kind, n = collective.kind, collective.num_ranks
-        apart = ~np.eye(n, dtype=np.bool_)
-        nothing = np.zeros(n, np.int64)
-        total = int(collective.chunk_bytes.sum(dtype=np.int64)) if not kind.in_pairs else 0
-        if kind is Kind.ALL_REDUCE:
-            one = _Items(np.full((n, 1), total), apart, at_farthest=True)
-            return cls(one, one, nothing, spread=True, both=True)
-        if kind.in_pairs:
-            sent = collective.chunk_bytes.reshape(n, n, -1).sum(axis=2)
-            return cls(_Items(sent.T, apart, False), _Items(sent, apart, False), nothing, spread=True, both=False)
-        root = np.arange(n) == collective.root
-        if kind in (Kind.BROADCAST, Kind.REDUCE):
-            far_side = _Items(np.where(root[None, :], total, 0) * np.ones((n, 1), np.int64), apart, False)
-            near = _Items(np.where(root, total, 0)[:, None], apart, at_farthest=True)
-            whole, spread = np.where(root, total, 0), kind is Kind.BROADCAST
-            return cls(*((far_side, near) if spread else (near, far_side)), whole, spread=spread, both=False)
-        block = collective.chunk_bytes.reshape(n, -1).sum(axis=1)
-        if kind in (Kind.GATHER, Kind.SCATTER):
-            at_root = _Items(np.where(root[:, None], block[None, :], 0), apart, False)
-            at_others = _Items(np.where(root[None, :], block[:, None], 0), apart, False)
-            pair = (at_root, at_others) if kind is Kind.GATHER else (at_others, at_root)
-            return cls(*pair, nothing, spread=True, both=False)
-        each = _Items(np.tile(block, (n, 1)), apart, False)
-        own = _Items(block[:, None], apart, at_farthest=True)
-        spread = kind.after is Held.EVERYONE  # all_gather; else reduce_scatter
-        return cls(*((each, own) if spread else (own, each)), block, spread=spread, both=False)
+        n, root = collective.num_ranks, np.arange(collective.num_ranks) == collective.root
+        apart, nothing = ~np.eye(n, dtype=np.bool_), np.zeros(n, np.int64)
+        total, block = collective.size_bytes, _block_bytes(collective)
+        all_of_root = np.where(root, total, 0)
+        match collective.kind:
+            case Kind.ALL_REDUCE:
+                one = _Items(np.full((n, 1), total), apart, at_farthest=True)
+                return cls(one, one, nothing, spread=True, both=True)
+            case Kind.ALL_TO_ALL:
+                into, out_of = _Items(block.T, apart, False), _Items(block, apart, False)
+            case Kind.GATHER:
+                into = _Items(np.where(root[:, None], block, 0), apart, False)
+                out_of = _Items(np.where(root[None, :], block.T, 0), apart, False)
+            case Kind.SCATTER:
+                into = _Items(np.where(root[None, :], block.T, 0), apart, False)
+                out_of = _Items(np.where(root[:, None], block, 0), apart, False)
+            case Kind.BROADCAST | Kind.REDUCE:
+                of_others, of_root = _Items(np.tile(all_of_root, (n, 1)), apart, False), _own(all_of_root, apart)
+                spread = collective.kind is Kind.BROADCAST
+                return cls(*_in_time(of_others, of_root, spread), all_of_root, spread, both=False)
+            case Kind.ALL_GATHER | Kind.REDUCE_SCATTER:
+                spread = collective.kind is Kind.ALL_GATHER
+                return cls(
+                    *_in_time(_Items(block, apart, False), _own(block[0], apart), spread), block[0], spread, False
+                )
+            case _:
+                not_here(collective.kind)
+        return cls(into, out_of, nothing, spread=True, both=False)
 
     def crossing(self, inside: NDArray[np.bool_], far: _Times, bandwidth: float) -> int:
         """The time for what all ranks inside a part want of others (with `far` and `bandwidth` turned around: for what
@@ -202,6 +204,29 @@ class _Needs:
         once_ps = _transfer_times(amount, over) + within * (copies - 1) // copies
         often_ps = _transfer_times(amount.astype(np.float64) * copies, over)
         return int((distance + np.minimum(once_ps, often_ps)).max())
+
+
+def _own(amount: NDArray[np.int64], apart: NDArray[np.bool_]) -> _Items:
+    """What each rank has that gets to the farthest of all others."""
+    return _Items(amount[:, None], apart, at_farthest=True)
+
+
+def _in_time(of_others: _Items, own: _Items, spread: bool) -> tuple[_Items, _Items]:
+    """What enters and what leaves ranks; the other way around where it is summed up."""
+    return (of_others, own) if spread else (own, of_others)
+
+
+def _block_bytes(collective: Collective) -> NDArray[np.int64]:
+    """The bytes of the block that rank k has for rank r of an all_to_all (k, r), or of rank k's block, for every r
+    (r, k)."""
+    n, kind = collective.num_ranks, collective.kind
+    if kind.in_pairs and not collective.even:
+        pairs: NDArray[np.int64] = collective.chunk_bytes.reshape(n, n, -1).sum(axis=2)
+        return pairs
+    if not kind.cut_by_rank:
+        return np.zeros((n, n), np.int64)
+    amount = collective.slot_bytes if collective.even else collective.chunk_bytes
+    return np.tile(amount.reshape(n, -1).sum(axis=1), (n, 1))
 
 
 def _nearest(far: _Times, members: NDArray[np.bool_]) -> int:

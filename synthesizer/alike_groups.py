@@ -12,7 +12,7 @@ from hocket.synthesizer.portfolio import cheapest_s
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.synthesizer.synthesis import solve
-from hocket.topology import Topology, routes
+from hocket.topology import Topology, keep_links, routes
 
 __all__ = ["MOST_MEMBERS", "solve_alike"]
 
@@ -36,9 +36,11 @@ def solve_alike(
     for group in groups:
         links = _Links.of(topology, group)
         if links.form not in solved:
-            near = replace(topology, in_network=links.computing)
+            # Others, on which no other group may be like this one, are left alone.
+            kept = np.sort(links.links)
+            near = replace(keep_links(topology, kept.astype(np.int64)), in_network=links.computing)
             schedule = _solved(collective, near, group, affordable_s, threads)
-            solved[links.form] = links, replace(schedule, topology=topology)
+            solved[links.form] = links, replace(schedule, topology=topology, route_links=kept[schedule.route_links])
         found[group] = links.carried(*solved[links.form], group)
     return found
 

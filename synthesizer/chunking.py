@@ -10,7 +10,7 @@ from math import log2
 from hocket.base.errors import ScheduleError, Stopped
 from hocket.schedule import AnySchedule
 from hocket.synthesizer.engine import Engine
-from hocket.synthesizer.portfolio import AUTO, Contest, best_schedule, cheapest_s, share_of_worth
+from hocket.synthesizer.portfolio import AUTO, AskedEngines, best_schedule, cheapest_s, share_of_worth
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 
@@ -85,7 +85,7 @@ class _Trials:
     search: Search
     engine: str
     found: dict[int, AnySchedule] = field(default_factory=dict)
-    contests: dict[int, Contest] = field(default_factory=dict)
+    contests: dict[int, AskedEngines] = field(default_factory=dict)
     problems: dict[int, Problem] = field(default_factory=dict)
     spent_s: float = 0.0
     until_s: float = field(init=False)
@@ -119,7 +119,7 @@ class _Trials:
         return 0 if problem.collective.conditions is not None else problem.bound_any_chunks.time_ps
 
     def ask(self, number: int) -> None:
-        problem, contest = self.problem(number), Contest(self._among(number) if self.found else None)
+        problem, contest = self.problem(number), AskedEngines(self._among(number) if self.found else None)
         attempts = min(_TRIAL_ATTEMPTS, self.search.attempts or _TRIAL_ATTEMPTS)
         self.spent_s += self._cost_s(number)
         trial = replace(self.search, attempts=attempts)
@@ -129,7 +129,7 @@ class _Trials:
         except ScheduleError:
             if contest.among is None:
                 raise
-            contest = Contest()  # none of those can cut it into so many chunks
+            contest = AskedEngines()  # none of those can cut it into so many chunks
             found = best_schedule(problem, trial, self.engine, trial_s, None, contest)
         self.found[number], self.contests[number] = found, contest
 
@@ -238,6 +238,6 @@ class _Trials:
         return number > max(1, collective.largest_chunk_bytes) or number * collective.num_chunks >= 2**31
 
 
-def _within(contest: Contest, percent: int) -> frozenset[Engine]:
+def _within(contest: AskedEngines, percent: int) -> frozenset[Engine]:
     least_ps = min(contest.times.values(), default=0)
     return frozenset(way for way, ps in contest.times.items() if ps * 100 <= least_ps * percent)

@@ -18,7 +18,7 @@ from hocket.synthesizer.time_reversal import Halves
 __all__ = [
     "AFFORDABLE_S",
     "AUTO",
-    "Contest",
+    "AskedEngines",
     "best_schedule",
     "cheapest_s",
     "choices",
@@ -39,7 +39,7 @@ _LONG_PS = 10**9
 
 
 @dataclass
-class Contest:
+class AskedEngines:
     """Which of the engines' ways take part in a search (None: all), and to what time (ps) each of those that found
     anything came."""
 
@@ -58,22 +58,22 @@ def best_schedule(
     engine: str = AUTO,
     affordable_s: float = AFFORDABLE_S,
     best: AnySchedule | None = None,
-    contest: Contest | None = None,
+    asked_engines: AskedEngines | None = None,
 ) -> AnySchedule:
     """The quickest schedule that the engines find, or `best`, which is known already; neither verified nor compared
     with a bound.
 
     Ends early within 0.01 % of the problem's bound or at the search's own target, and, with what was found so far, when
-    asked to stop; `auto` asks no engine that would take longer than what could be gained is worth. `contest` says who
-    takes part, and learns who came how far. Raises ScheduleError where no engine can do what is asked, Infeasible where
-    none could, and Stopped when there was no time to find anything.
+    asked to stop; `auto` asks no engine that would take longer than what could be gained is worth. `asked_engines` says
+    who takes part, and learns who came how far. Raises ScheduleError where no engine can do what is asked, Infeasible
+    where none could, and Stopped when there was no time to find anything.
     """
     if problem.alone is not None:
-        return problem.place(best_schedule(problem.alone, search, engine, affordable_s, None, contest))
+        return problem.place(best_schedule(problem.alone, search, engine, affordable_s, None, asked_engines))
     if problem.relays and best is None:
         with suppress(Infeasible, ScheduleError):
             best = best_schedule(problem.without_relays, search, engine, affordable_s)
-    contest = Contest() if contest is None else contest
+    asked_engines = AskedEngines() if asked_engines is None else asked_engines
     require_routes(problem, search)
     progress = search.progress
     progress.bound_ps, progress.best_ps = problem.bound.time_ps, None if best is None else best.time_ps
@@ -83,7 +83,7 @@ def best_schedule(
         return best
     try:
         for way in _choose(problem, engine, affordable_s, search):
-            if contest.among is not None and way not in contest.among:
+            if asked_engines.among is not None and way not in asked_engines.among:
                 continue
             if best is not None and engine == AUTO and way.seconds(problem) > worth_s(best, problem, affordable_s):
                 continue
@@ -91,7 +91,7 @@ def best_schedule(
                 require_memory(problem)
             progress.engine = way.name
             for schedule in way.solve(problem, search):
-                contest.times[way] = min(schedule.time_ps, contest.times.get(way, schedule.time_ps))
+                asked_engines.times[way] = min(schedule.time_ps, asked_engines.times.get(way, schedule.time_ps))
                 if best is None or (schedule.time_ps, -_proved_ps(schedule)) < (best.time_ps, -_proved_ps(best)):
                     best, progress.best_ps, progress.found = schedule, schedule.time_ps, True
             if best is not None and (best.time_ps <= search.target_ps or search.stop.asked):

@@ -11,7 +11,7 @@ from hocket.base.memory import peak_rss_bytes
 from hocket.schedule import AnySchedule, Bound, Collective, VerifyReport, verify
 from hocket.synthesizer.chunking import choose_chunks
 from hocket.synthesizer.objective import Objective, aim, resize
-from hocket.synthesizer.portfolio import AFFORDABLE_S, AUTO, Contest, best_schedule, share_of_worth
+from hocket.synthesizer.portfolio import AFFORDABLE_S, AUTO, AskedEngines, best_schedule, share_of_worth
 from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.synthesizer.supervision import Watch, supervise
@@ -117,7 +117,9 @@ def solve(
         share = share_of_worth(choice.schedule.time_ps) if time_limit_s is None else 1.0
         if share < _WORTH_MORE:
             return choice.schedule
-        return best_schedule(chosen, tireless, engine, affordable_s * share, choice.schedule, Contest(choice.engines))
+        return best_schedule(
+            chosen, tireless, engine, affordable_s * share, choice.schedule, AskedEngines(choice.engines)
+        )
 
     begin = time.perf_counter()
     found = supervise(work, search.progress, time_limit_s=time_limit_s, watch=watch)
