@@ -54,7 +54,7 @@ INNER = {
     "calibration/readers": {"schedule", "nccl"},
     "calibration/transfer": {"topology", "nccl", "calibration/readers"},
     "synthesizer/engines": {"topology", "schedule"},
-    "translator/msccl": {"schedule"},
+    "translator/msccl": {"topology", "schedule"},
     "translator/msccl/rules": {"schedule"},
     "translator/formats": {"topology", "schedule", "chakra", "simulator", "translator/msccl"},
     "translator/lowering": {"topology", "schedule", "simulator", "translator/msccl", "translator/formats"},

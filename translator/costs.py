@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hocket.base.errors import FormatError, ScheduleError, TopologyError
-from hocket.nccl.programs.interpreters import protocols_on, reaching
 from hocket.schedule import MSCCLPP, Costs, Protocol
 from hocket.topology import Topology
 from hocket.topology.machines.hosts import hosts_of
+from hocket.translator.interpreter_costs import protocols_on, reaching
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import PROFILES, find_profile
 from hocket.translator.mscclpp.judge import PLAN_RUNTIME

@@ -9,7 +9,7 @@ from hocket.base.errors import DeadlockError, ScheduleError, placed
 from hocket.schedule import Program, Schedule, retime
 from hocket.schedule.kernel_links import with_kernels
 from hocket.simulator import simulate_program
-from hocket.translator.bundle.contest import NEVER_PS, Close, Contest
+from hocket.translator.bundle.contest import NEVER_PS, Close, ProgramContest
 from hocket.translator.bundle.manifest import PROGRAMS, BundleFile, Predicted
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import Lowered, Target, Written
@@ -56,7 +56,7 @@ class CallPrograms:
         if like is not None:
             near = like.close
             members = [(source, one) for source, one in members if (source.path, one.variant) in near] or members
-        self._contest = Contest(members, self._taken_ps)
+        self._contest = ProgramContest(members, self._taken_ps)
         self._members = self._contest.winners(self.sizes)
         self.close: Close = self._contest.close
         self._time_ps = cache(self._member_time_ps)

@@ -7,7 +7,7 @@ from hocket.base.errors import DeadlockError, ScheduleError, placed
 from hocket.translator.bundle.sources import Source
 from hocket.translator.bundle.target import Lowered
 
-__all__ = ["NEVER_PS", "Close", "Contest"]
+__all__ = ["NEVER_PS", "Close", "ProgramContest"]
 
 NEVER_PS = 1 << 62
 """What a program takes at sizes that it cannot serve."""
@@ -21,7 +21,7 @@ _FAR = 2  # times the best guess, from which on programs are not tried
 _NEAR = 8  # an eighth more than the quickest is near it
 
 
-class Contest:
+class ProgramContest:
     """`time_ps` of a program at a size is asked for where `at_least_ps` leaves it a chance alone."""
 
     def __init__(self, members: Sequence[_Member], time_ps: Callable[[Lowered, int], int]) -> None:

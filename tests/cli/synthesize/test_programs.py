@@ -57,7 +57,7 @@ def test_the_table_says_who_serves_what(tmp_path: Path) -> None:
     asked = ("all_reduce", "-t", MACHINE, "-s", "1KiB..1MiB:1024", "--for", "device", "-o")
     done = synthesize(*asked, str(tmp_path / "b"))
     assert done.returncode == 0, done.stderr
-    assert "assumed: kernels of device: Simple: launch 8.4 us" in done.stdout
+    assert "assumed: kernels of device by Simple: launch 8.4 us" in done.stdout
     (first,) = (line for line in done.stdout.splitlines() if line.lstrip().startswith("1 KiB"))
     assert "LL, " in first and "Ring/LL" in first and "x" in first
     again = synthesize(*asked, str(tmp_path / "c"))

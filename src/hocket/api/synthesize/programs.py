@@ -12,7 +12,7 @@ from hocket.api.synthesize.candidates import Candidates
 from hocket.api.synthesize.problems import read_sizes
 from hocket.api.synthesize.programs_result import ProgramRow, ProgramsResult
 from hocket.api.synthesize.request import Synthesis
-from hocket.api.synthesize.stock import StockLibrary, stock_library
+from hocket.api.synthesize.stock import LibraryTimes, stock_library
 from hocket.base.errors import RequestError, ScheduleError
 from hocket.base.units import format_bandwidth, format_time, parse_duration
 from hocket.schedule import Costs, Protocol, bound_of_any_chunks, read_costs, retime
@@ -21,7 +21,7 @@ from hocket.schedule.kernel_links import with_kernels
 from hocket.synthesizer import Problem, ScheduleWindow, Search, windows
 from hocket.synthesizer.supervision import Watch
 from hocket.topology import Topology
-from hocket.translator import UNLIMITED, Lowering, priced_profile, priced_protocols
+from hocket.translator import DEVICE_RUNTIME, UNLIMITED, Lowering, priced_profile, priced_protocols
 from hocket.translator.bundle import BundleReport, NothingToGain, Source, write_bundle
 from hocket.translator.bundle.contest import NEVER_PS
 from hocket.translator.msccl.profile import Profile
@@ -69,23 +69,33 @@ def perform_programs(
         rows,
         topology=problem.topology.name,
         ranks=problem.collective.num_ranks,
-        kernels=_kernels(profile, costs),
+        kernels=[*_kernels(profile, costs), *_far(runtime, problem)],
         stock=stock.described if stock else "",
     )
+
+
+def _far(runtime: str, problem: Problem) -> list[str]:
+    """What does not hold yet of a runtime on several machines."""
+    if runtime != DEVICE_RUNTIME.name or len(set(problem.topology.machine.tolist())) == 1:
+        return []
+    return [
+        "the device engine's kernel between nodes, which is not there yet: jobs send these programs' messages by the"
+        " group's own sends and receives, which take longer"
+    ]
 
 
 def _kernels(profile: Profile, costs: Costs | None) -> list[str]:
     """What the runtime's kernels take."""
     if not profile.priced:
         return [f"links alone: what kernels of {profile.name} take here is not known; --costs FILE says it"]
-    source = costs.measured if costs else ""
-    parts = [
-        f"{name}: launch {format_time(pace.start_ps)}, step {format_time(pace.inside_ps)} (between nodes"
-        f" {format_time(pace.between_ps)}), thread block {format_bandwidth(pace.bandwidth)}"
+    source = f" ({costs.measured})" if costs and costs.measured else ""
+    return [
+        f"kernels of {profile.name} by {name}{source}: launch {format_time(pace.start_ps)}, step"
+        f" {format_time(pace.inside_ps)} (between nodes {format_time(pace.between_ps)}), thread block"
+        f" {format_bandwidth(pace.bandwidth)}"
         for name in profile.priced
         if (pace := profile.protocols[name].pace)
     ]
-    return [f"kernels of {profile.name}{f', {source}' if source else ''}: {'; '.join(parts)}"]
 
 
 def _profile(runtime: str, costs: Costs | None, topology: Topology) -> Profile:
@@ -123,7 +133,7 @@ def _over_switches(problem: Problem, size: int) -> list[Source]:
     return [Source(Path(schedule.generator), collective, schedule)]
 
 
-def _stock_ps(stock: StockLibrary, size: int) -> int:
+def _stock_ps(stock: LibraryTimes, size: int) -> int:
     found = stock.at(size)
     return NEVER_PS if found is None else found.time_ps
 
@@ -149,7 +159,7 @@ def _bound(problem: Problem, profile: Profile, size: int) -> int:
     return min(map(at_least, chosen))
 
 
-def _row(size: int, report: BundleReport | None, stock: StockLibrary | None, bound_ps: int) -> ProgramRow:
+def _row(size: int, report: BundleReport | None, stock: LibraryTimes | None, bound_ps: int) -> ProgramRow:
     """Of the kind of calls that comes first: in place, where the collective has such calls."""
     told = None if stock is None else stock.at(size)
     files = () if report is None else report.bundle.files

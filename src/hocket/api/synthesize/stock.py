@@ -15,7 +15,7 @@ from hocket.schedule import Collective
 from hocket.simulator import simulate_collective
 from hocket.simulator.algorithm_choice import LIBRARY
 
-__all__ = ["StockLibrary", "StockTime", "stock_library"]
+__all__ = ["LibraryTimes", "StockTime", "stock_library"]
 
 
 _DIRECT = "direct"
@@ -30,7 +30,7 @@ class StockTime:
 
 
 @dataclass(frozen=True, eq=False)
-class StockLibrary:
+class LibraryTimes:
     """The library on the machines of a topology, for the sizes of one collective; `described` in a sentence."""
 
     collective: Collective
@@ -61,14 +61,14 @@ class StockLibrary:
 
 
 @lru_cache(maxsize=4096)
-def _taken(library: StockLibrary, size_bytes: int) -> StockTime | None:
+def _taken(library: LibraryTimes, size_bytes: int) -> StockTime | None:
     return library._taken(size_bytes)
 
 
-def stock_library(spec: str, collective: Collective, progress: Progress) -> StockLibrary | None:
+def stock_library(spec: str, collective: Collective, progress: Progress) -> LibraryTimes | None:
     """None where no library is known to run there."""
     request = Simulation(what=str(collective.kind), topology=(spec,))
     machine = stock_machine(question_of(request, progress), spec, runs=True, native="none")
     if machine.nccl is None and machine.rccl is None:
         return None
-    return StockLibrary(collective, machine)
+    return LibraryTimes(collective, machine)

@@ -5,12 +5,12 @@ import pytest
 
 from hocket.nccl.model import NcclModel
 from hocket.nccl.programs import nccl_program
-from hocket.nccl.programs.interpreters import protocols_on
 from hocket.nccl.programs.spec import model_of
 from hocket.schedule import AMD, NVIDIA, Pace, Protocol
 from hocket.schedule.kernel_links import with_kernels
 from hocket.simulator import simulate_program
 from hocket.topology import Topology, load, rank_routes
+from hocket.translator.interpreter_costs import protocols_on
 
 MICRO = 10**6
 GIGA = 10**9
