@@ -29,7 +29,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.base.enums import not_here
 from hocket.base.units import format_bandwidth
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Bound
@@ -52,6 +51,8 @@ def latency_bounds(
     if collective.conditions is not None or topology.num_nodes > _MOST_NODES or len(ranks) < 2:
         return
     needs = _Needs.of(collective)
+    if needs is None:
+        return
     distances = _distances(topology)[np.ix_(ranks, ranks)]
     for name, ends, items, far in (
         ("ingress", topology.dst, needs.entering, distances.T),
@@ -156,7 +157,8 @@ class _Needs:
     both: bool
 
     @classmethod
-    def of(cls, collective: Collective) -> "_Needs":
+    def of(cls, collective: Collective) -> "_Needs | None":
+        """None for kinds that nothing is said of here: no bound is lost but this."""
         n, root = collective.num_ranks, np.arange(collective.num_ranks) == collective.root
         apart, nothing = ~np.eye(n, dtype=np.bool_), np.zeros(n, np.int64)
         total, block = collective.size_bytes, _block_bytes(collective)
@@ -183,7 +185,7 @@ class _Needs:
                     *_in_time(_Items(block, apart, False), _own(block[0], apart), spread), block[0], spread, False
                 )
             case _:
-                not_here(collective.kind)
+                return None
         return cls(into, out_of, nothing, spread=True, both=False)
 
     def crossing(self, inside: NDArray[np.bool_], far: _Times, bandwidth: float) -> int:
