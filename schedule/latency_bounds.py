@@ -29,6 +29,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.enums import not_here
 from hocket.base.units import format_bandwidth
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Bound
@@ -40,6 +41,16 @@ __all__ = ["latency_bounds"]
 _MOST_NODES, _MOST_KINDS = 300, 4
 _PICOSECONDS = 10**12
 _FAR_PS = 2**61
+_KINDS = {
+    Kind.ALL_REDUCE,
+    Kind.ALL_TO_ALL,
+    Kind.GATHER,
+    Kind.SCATTER,
+    Kind.BROADCAST,
+    Kind.REDUCE,
+    Kind.ALL_GATHER,
+    Kind.REDUCE_SCATTER,
+}
 _Times = NDArray[np.int64]
 
 
@@ -159,6 +170,8 @@ class _Needs:
     @classmethod
     def of(cls, collective: Collective) -> "_Needs | None":
         """None for kinds that nothing is said of here: no bound is lost but this."""
+        if collective.kind not in _KINDS:
+            return None
         n, root = collective.num_ranks, np.arange(collective.num_ranks) == collective.root
         apart, nothing = ~np.eye(n, dtype=np.bool_), np.zeros(n, np.int64)
         total, block = collective.size_bytes, _block_bytes(collective)
@@ -185,7 +198,7 @@ class _Needs:
                     *_in_time(_Items(block, apart, False), _own(block[0], apart), spread), block[0], spread, False
                 )
             case _:
-                return None
+                not_here(collective.kind)
         return cls(into, out_of, nothing, spread=True, both=False)
 
     def crossing(self, inside: NDArray[np.bool_], far: _Times, bandwidth: float) -> int:

@@ -182,7 +182,7 @@ def test_a_collective_is_a_line_and_what_mypy_then_asks_for(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     done = house.hocket("verify", made)
     assert (done.returncode, "shift over 8 ranks" in done.stdout) == (0, True), done.stdout + done.stderr
-    # 8 MiB over one link of 50 GB/s, and 500 ns
-    assert "168.3 us" in done.stdout
+    # 8 MiB over one link of 50 GB/s, and 500 ns: 168.3 us; in several chunks some go the other way round
+    assert 84 < float(done.stdout.split(" MiB on the wire, ")[1].split(" us")[0]) <= 168.3
     done = house.hocket("simulate", "shift", "-t", RING, "-s", "64MiB")
     assert (done.returncode, "no native algorithm does shift" in done.stderr) == (3, True), done.stderr
