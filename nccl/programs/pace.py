@@ -2,13 +2,11 @@
 
 from dataclasses import replace
 
-from hocket.base.collectives import nccl_name
-from hocket.nccl.model import NcclModel
 from hocket.nccl.programs.request import NcclCall
 from hocket.nccl.programs.split import split
-from hocket.schedule import Kind, Pace, Passes, Program
+from hocket.schedule import Kind, Pace
 
-__all__ = ["pace", "paced_as_rings"]
+__all__ = ["pace"]
 
 _PS = 10**6  # of a us
 _MB = 10**6
@@ -34,12 +32,3 @@ def pace(request: NcclCall) -> Pace:
         bandwidth=max(1, round(each)) * _MB,
         machine=request.machine,
     )
-
-
-def paced_as_rings(program: Program, model: NcclModel, size_bytes: int) -> Passes:
-    """How an interpreter cuts a call of any program, at the pace that NCCL's rings of its protocol have on the machines
-    of `model`: interpreters of programs are made of the same primitives, so that launches, steps and the rate of a
-    thread block are alike. Errors as of `Passes.of`, and ScheduleError for a collective that NCCL has no rings for."""
-    name, channels = nccl_name(program.kind), model.channels_for("Ring", program.protocol, size_bytes)
-    ring = NcclCall(model, name, "Ring", program.protocol, channels, size_bytes, program.root)
-    return replace(Passes.of(program, size_bytes), pace=pace(ring))

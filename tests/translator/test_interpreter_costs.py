@@ -1,15 +1,19 @@
 """What kernels that run programs take, by the constants of the stock libraries."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from hocket.nccl.model import NcclModel
 from hocket.nccl.programs import nccl_program
 from hocket.nccl.programs.spec import model_of
-from hocket.schedule import AMD, NVIDIA, Pace, Protocol
+from hocket.schedule import AMD, NVIDIA, Collective, Kind, Pace, Protocol
+from hocket.schedule.algorithms import build_all
 from hocket.schedule.kernel_links import with_kernels
 from hocket.simulator import simulate_program
 from hocket.topology import Topology, load, rank_routes
+from hocket.translator import Lowering, lower
 from hocket.translator.interpreter_costs import protocols_on
 
 MICRO = 10**6
@@ -77,3 +81,19 @@ def test_links_as_kernels_see_them_take_a_step_at_least() -> None:
         wire = float(protocol.wire)
         assert seen.bandwidth[fabric] * wire == pytest.approx(topology.bandwidth[fabric])
         assert seen.bandwidth[nvlink] * wire / 18 == pytest.approx(20.6 * GIGA)  # what NCCL counts of an NVLink
+
+
+def test_a_program_pays_the_launch_the_step_and_the_bytes_of_its_protocol() -> None:
+    topology, size = load("dgx-a100:gpus=2"), 1 << 20
+    schedule = next(iter(build_all(Collective(Kind.BROADCAST, 2, size, 1), topology)))
+    program = lower(schedule, "executor", Lowering(protocol="Simple"))
+    # One message over the NVSwitch: of 300 GB/s NCCL counts 240, which is 4.369 us for 1 MiB, and two links have 0.35
+    # us of latency each; a step takes 3.4, the wire's included. At 24 GB/s the block takes 43.69 us for its bytes.
+    protocols = protocols_on(NVIDIA, topology)
+    taken = simulate_program(program, topology, size, protocols=protocols).time_ps
+    assert taken == 8_400_000 + 3_400_000 + -(-size * MICRO // 24_000)
+    wide = pace(topology, "Simple")
+    free = {"Simple": replace(NVIDIA["Simple"], pace=replace(wide, bandwidth=10**15))}
+    paid = simulate_program(program, topology, size, protocols=free).time_ps
+    assert paid == pytest.approx(8_400_000 + 3_400_000 + size / 0.24, rel=1e-6)
+    assert simulate_program(program, topology, size).time_ps == pytest.approx(700_000 + size / 0.3, rel=1e-6)

@@ -88,7 +88,7 @@ def run_chain(folder: Path, torch: bool, progress: Progress) -> Chain:
     size_bytes = max(c["size_bytes"] for c in predictions[slowest]["collectives"] if c["kind"] == "all_reduce")
     synthesis = _synthesize(commands, slowest, size_bytes)
     job = _hold(commands, "ar")
-    executed, over_mpi = _translate_and_run(commands, job.num_copies, torch)
+    executed, over_mpi = _translate_and_run(commands, torch)
     after = _predict_with_schedule(commands, slowest)
     commands.say("6. Does it pay elsewhere? On six GPUs of a DGX-1, and, as a control, on all eight")
     part, whole = _contest(commands, PART, "part"), _contest(commands, WHOLE, "whole")
@@ -161,21 +161,20 @@ def _contest(commands: Commands, machine: str, name: str) -> Contest:
     commands.ask(Synthesis.of("all_reduce", machine, _CONTEST_SIZE, output=schedule, json=f"{name}.json"))
     commands.ask(Verification.of(schedule))
     contest = _hold(commands, name)
-    _translate(commands, schedule, program, contest.num_copies)
+    _translate(commands, schedule, program)
     return contest
 
 
-def _translate(commands: Commands, schedule: str, program: str, copies: int) -> None:
-    instances = ["--instances", str(copies)] if copies > 1 else []
-    commands.hocket("translate", schedule, "--to", "executor", *instances, "-o", program)
+def _translate(commands: Commands, schedule: str, program: str) -> None:
+    commands.hocket("translate", schedule, "--to", "executor", "-o", program)
     commands.ask(Verification.of(program, runtime="executor"))
 
 
-def _translate_and_run(commands: Commands, copies: int, torch: bool) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def _translate_and_run(commands: Commands, torch: bool) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """What ran over shared memory, beside gloo's own all_reduce where there is PyTorch, and what ran over MPI's
     messages beside MPI's, where there is MPI instead."""
     commands.say("4. Translate to MSCCL XML, proved before it is written, and run that file on real processes")
-    _translate(commands, "ar.schedule", "ar.xml", copies)
+    _translate(commands, "ar.schedule", "ar.xml")
     run = ["run", "ar.xml", "-n", str(RANKS), *_EXECUTABLE_SIZES]
     compare = ["--compare"] if torch else []
     commands.say(commands.hocket(*run, "--transport", "shm", *compare, "--json", "run.json"))

@@ -128,9 +128,9 @@ def hold(path: Path) -> Contest:
     machine, cut = ContestMachine(schedule.topology), schedule.collective
     whole = Collective(Kind(cut.kind), cut.num_ranks, cut.size_bytes, 1)
     synthesized = ContestTime(schedule.generator, simulate_schedule(schedule).time_ps)
-    program = machine.quickest([(synthesized, schedule)], cut.size_bytes)
+    program = machine.quickest([(synthesized, schedule)])
     if program is None:
-        raise ScheduleError(f"{path}: makes no program of few enough thread blocks")
+        raise ScheduleError(f"{path}: makes no program that fits the runtime")
     natives = machine.natives(whole, cut.chunks_per_rank)
     native = natives[0][0]
     bound = lower_bound(cut, machine.topology)
@@ -142,7 +142,7 @@ def hold(path: Path) -> Contest:
         stock=machine.stock(whole),
         stock_model=machine.taken(whole, "nccl-model"),
         native=native,
-        native_program=machine.quickest(close, cut.size_bytes),
+        native_program=machine.quickest(close),
         synthesized=synthesized,
         synthesized_program=program,
         bound=ContestTime(bound.reason, bound.time_ps),

@@ -1,33 +1,29 @@
 """What all_reduces take on one machine: by the stock library, by native algorithms, as programs at NCCL's pace."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hocket.base.errors import DeadlockError, ScheduleError
-from hocket.nccl import NcclModel
-from hocket.nccl.programs.pace import paced_as_rings
-from hocket.nccl.programs.spec import model_of
 from hocket.schedule import Collective, Program, Schedule
 from hocket.schedule.algorithms import build_all
 from hocket.simulator import simulate_collective, simulate_program, simulate_schedule
 from hocket.topology import Topology
-from hocket.translator import Lowering, lower_best
+from hocket.translator import Lowering, lower_best, priced_profile
+from hocket.translator.msccl.profile import Profile
 
 __all__ = ["PRICING", "ContestMachine", "ContestTime", "PricedProgram"]
 
-_COPIES = (1, 2, 4, 8)
+_LOWERING = Lowering()
 _CHUNKS = (1, 2, 4)  # of a rank's part, by native algorithms
-_MOST_THREAD_BLOCKS = 64  # of a GPU, as many as NCCL 2.30 has channels at most (MAXCHANNELS)
 PRICING = (
-    "With costs, the stock library takes what NCCL's kernels take, chunk by chunk. The others are programs of 1, 2, 4"
-    f" or 8 copies and at most {_MOST_THREAD_BLOCKS} thread blocks a GPU, of which the quickest counts, simulated at"
-    " the pace of NCCL's Ring/Simple on the same machine: its launch, its latency of each step, and for each thread"
-    " block the rate of one of its channels. That is an assumption: no program was measured on these GPUs. Native"
-    " algorithms cut each rank's part in 1, 2, 4 or as many chunks as the synthesized schedule, and those that take up"
-    " to twice the least on the links alone become programs. Programs send chunks in slices, so that one can be quicker"
-    " than its schedule of whole chunks."
+    "With costs, the stock library takes what NCCL's kernels take, chunk by chunk. The others are the quickest programs"
+    " that `hocket translate --to executor` finds, simulated with NCCL's own constants for the kernels of its rings:"
+    " launch, the latency of each step, and what a thread block moves. That is an assumption: no program was measured"
+    " on these GPUs. Native algorithms cut each rank's part in 1, 2, 4 or as many chunks as the synthesized schedule,"
+    " and those that take up to twice the least on the links alone become programs. Programs send chunks in slices, so"
+    " that one can be quicker than its schedule of whole chunks."
 )
 
 
@@ -41,7 +37,7 @@ class ContestTime:
 
 @dataclass(frozen=True)
 class PricedProgram(ContestTime):
-    """What a program takes at the pace of NCCL's rings."""
+    """What a program takes with what kernels take; `copies`: instances beside each other."""
 
     program: Program
     copies: int
@@ -54,13 +50,14 @@ class ContestMachine:
     topology: Topology
 
     @cached_property
-    def nccl(self) -> NcclModel:
-        return model_of(self.topology.name, self.topology.num_ranks)
+    def runtime(self) -> Profile:
+        """Who runs programs, with what its kernels take here."""
+        return priced_profile("executor", None, self.topology)
 
     def program_ps(self, program: Program, size_bytes: int) -> int:
-        """At the pace of NCCL's rings, of the next size that the program's chunks divide."""
+        """With what kernels take, of the next size that the program's chunks divide."""
         size = -(-size_bytes // program.chunks_per_loop) * program.chunks_per_loop
-        return simulate_program(program, self.topology, size, passes=paced_as_rings(program, self.nccl, size)).time_ps
+        return simulate_program(program, self.topology, size, protocols=self.runtime.protocols).time_ps
 
     def stock(self, collective: Collective) -> ContestTime:
         """NCCL's choice, chunk by chunk; in the time of its model where that is no program here."""
@@ -82,25 +79,12 @@ class ContestMachine:
                 found.append((ContestTime(name, simulate_schedule(schedule).time_ps), schedule))
         return sorted(found, key=lambda native: native[0].time_ps)
 
-    def quickest(self, schedules: Iterable[tuple[ContestTime, Schedule]], size_bytes: int) -> PricedProgram | None:
-        """Of all programs of the schedules that fit, the one that takes least at NCCL's pace."""
-        priced = [
-            PricedProgram(entry.name, self.program_ps(program, size_bytes), program, copies)
-            for entry, schedule in schedules
-            for copies, program in _programs(schedule)
-        ]
+    def quickest(self, schedules: Iterable[tuple[ContestTime, Schedule]]) -> PricedProgram | None:
+        """Of all programs of the schedules that fit, the one that takes least with what kernels take."""
+        priced = []
+        for entry, schedule in schedules:
+            with suppress(ScheduleError, DeadlockError):  # it fits no runtime
+                best = lower_best(schedule, self.runtime, _LOWERING)
+                taken, copies = best.candidates[0].time_ps, best.candidates[0].strategy.instances
+                priced.append(PricedProgram(entry.name, taken, best.program, copies))
         return min(priced, key=lambda each: each.time_ps, default=None)
-
-
-def _programs(schedule: Schedule) -> Iterator[tuple[int, Program]]:
-    """By the number of copies, as long as a GPU has thread blocks for twice as many."""
-    for copies in _COPIES:
-        try:
-            program = lower_best(schedule, "executor", Lowering(instances=copies)).program
-        except (ScheduleError, DeadlockError):  # more copies fit no better
-            return
-        blocks = max(len(gpu.thread_blocks) for gpu in program.gpus)
-        if blocks <= _MOST_THREAD_BLOCKS:
-            yield copies, program
-        if 2 * blocks > _MOST_THREAD_BLOCKS:
-            return
