@@ -109,6 +109,10 @@ def write_bundle(
 def _remarks(served: Sequence[CallPrograms], target: Target, sources: Sources) -> tuple[str, ...]:
     found = []
     for source in sources.members:
+        unfit = [call.unfit[source.path] for call in served if source.path in call.unfit]
+        if unfit:
+            found.append(f"not used: {unfit[0]}")
+            continue
         other = [call.name for call in served if source.path not in call.served]
         if other:
             found.append(

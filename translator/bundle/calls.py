@@ -15,6 +15,7 @@ from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import Lowered, Target, Written
 from hocket.translator.bundle.windows import SizeWindow, multiples, reachable, windows
 from hocket.translator.lowering.lowering import Lowering
+from hocket.translator.msccl.xml_write import LimitError
 
 __all__ = ["CallPrograms"]
 
@@ -27,7 +28,8 @@ class CallPrograms:
     `served`: sources that have a program for such calls; `used`: those that serve a window; `wanted`: those that would
     if any number of windows were allowed. `windows` speak of `members`, the programs that are the quickest somewhere;
     sizes at which `stock_ps` is less are left out: the stock library serves them. `close`: what was near the quickest,
-    and is tried of those that come to be `like` these alone. Raises ScheduleError or DeadlockError, naming the file.
+    and is tried of those that come to be `like` these alone; `unfit`: sources that do not fit the runtime, and why.
+    Raises ScheduleError or DeadlockError, naming the file.
     """
 
     def __init__(
@@ -46,7 +48,10 @@ class CallPrograms:
         self.name = "in-place" if self._in_place else "out-of-place"
         self._min_bytes = lowering.min_bytes
         self._stock_ps = stock_ps
+        self.unfit: dict[Path, str] = {}
         lowered = [(source, self._lowered(source, lowering)) for source in sources.members]
+        if self.unfit and not any(programs for _, programs in lowered):
+            raise ScheduleError(next(iter(self.unfit.values())))
         self.served = {source.path for source, programs in lowered if programs}
         members = [(source, program) for source, programs in lowered for program in programs]
         least, largest = lowering.min_bytes, lowering.max_bytes
@@ -82,6 +87,9 @@ class CallPrograms:
     def _lowered(self, source: Source, lowering: Lowering) -> "list[Lowered]":
         try:
             return list(self._target.lowered(source, lowering))
+        except LimitError as error:  # others may fit
+            self.unfit[source.path] = f"{source.path}: {self.name} calls: {error}"
+            return []
         except (ScheduleError, DeadlockError) as error:
             raise placed(f"{source.path}: {self.name} calls", error) from error
 

@@ -33,6 +33,7 @@ COMPUTE_SCALE = "1/1000"
 PART = "dgx-1:gpus=6,link=20GB/s"
 WHOLE = "dgx-1:link=20GB/s"
 _CONTEST_SIZE = "96MiB"
+_CHUNKS = 16  # of a rank's part: on links alone more are better, but programs have room for few steps
 _EXECUTABLE_SIZES = ("-b", "64K", "-e", "4M", "-f", "4")
 
 
@@ -141,7 +142,9 @@ def _predict(commands: Commands, machine: str) -> dict[str, Any]:
 
 def _synthesize(commands: Commands, machine: str, size_bytes: int) -> dict[str, Any]:
     commands.say(f"3. Synthesize: an all_reduce of {format_bytes(size_bytes)} for the slowest machine, {machine}")
-    commands.ask(Synthesis.of("all_reduce", machine, size_bytes, output="ar.schedule", json="synthesis.json"))
+    commands.ask(
+        Synthesis.of("all_reduce", machine, size_bytes, chunks=_CHUNKS, output="ar.schedule", json="synthesis.json")
+    )
     commands.ask(Verification.of("ar.schedule"))
     synthesis = _read(commands, "synthesis.json")
     times = f"{format_time(synthesis['time_ps'])}, {synthesis['ratio']:.3f} times the lower bound"
@@ -158,7 +161,8 @@ def _hold(commands: Commands, name: str) -> Contest:
 def _contest(commands: Commands, machine: str, name: str) -> Contest:
     """A schedule for the machine, its program, both proved, and the contest."""
     schedule, program = f"{name}.schedule", f"{name}.xml"
-    commands.ask(Synthesis.of("all_reduce", machine, _CONTEST_SIZE, output=schedule, json=f"{name}.json"))
+    written = {"output": schedule, "json": f"{name}.json"}
+    commands.ask(Synthesis.of("all_reduce", machine, _CONTEST_SIZE, chunks=_CHUNKS, **written))
     commands.ask(Verification.of(schedule))
     contest = _hold(commands, name)
     _translate(commands, schedule, program)

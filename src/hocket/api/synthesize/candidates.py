@@ -16,6 +16,7 @@ from hocket.topology import Topology
 from hocket.translator.bundle import Source
 from hocket.translator.lowering.least_time import LeastTime
 from hocket.translator.lowering.lowering import Strategy
+from hocket.translator.lowering.strategies import fewer_chunks
 from hocket.translator.msccl.profile import Profile
 
 __all__ = ["Candidates"]
@@ -25,7 +26,8 @@ _NATIVE_CHUNKS = (1, 2, 4)
 _KEPT = 8  # of the native schedules, at each size
 _COPIES = 16  # with which they are compared
 
-Searching = Callable[[Problem, Sequence[int]], list[ScheduleWindow]]
+#: Of a problem and sizes, with so many chunks (None: any number).
+Searching = Callable[[Problem, Sequence[int], int | None], list[ScheduleWindow]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +63,20 @@ class Candidates:
 
     def _searched(self) -> Iterator[Source]:
         for topology in _seen(self._plain, self._extremes):
-            for window in self.search(replace(self.problem, topology=topology), self._apart):
-                schedule = window.at[0].schedule.expand()
-                with suppress(ScheduleError):  # sums that other latencies reorder
-                    yield self._source(replace(schedule, topology=self._plain, bound=None), window.sizes[0])
+            seen = replace(self.problem, topology=topology)
+            for window in self.search(seen, self._apart, None):
+                yield from self._placed(window)
+                few = fewer_chunks(window.at[0].schedule.expand(), self.profile)
+                if few is not None:  # more than its programs have room for
+                    rounded = 1 << few.bit_length() - 1
+                    for other in self.search(seen, [window.sizes[0]], rounded):
+                        yield from self._placed(other)
+
+    def _placed(self, window: ScheduleWindow) -> Iterator[Source]:
+        """The schedule of a window on the links as they are."""
+        schedule = window.at[0].schedule.expand()
+        with suppress(ScheduleError):  # sums that other latencies reorder
+            yield self._source(replace(schedule, topology=self._plain, bound=None), window.sizes[0])
 
     @property
     def _extremes(self) -> list[Protocol]:

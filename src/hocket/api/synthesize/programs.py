@@ -106,15 +106,17 @@ def _profile(runtime: str, costs: Costs | None, topology: Topology) -> Profile:
 
 
 def _searched(
-    problem: Problem, sizes: Sequence[int], *, search: Search, request: Synthesis, watch: Watch
+    problem: Problem, sizes: Sequence[int], chunks: int | None, *, search: Search, request: Synthesis, watch: Watch
 ) -> list[ScheduleWindow]:
+    if chunks is not None:
+        problem = replace(problem, collective=replace(problem.collective, chunks_per_rank=chunks))
     limit = None if request.time_limit is None else parse_duration(request.time_limit)
     return windows(
         problem,
         sizes,
         search,
         engine=request.engine,
-        free_chunks=request.chunks is None,
+        free_chunks=chunks is None and request.chunks is None,
         time_limit_s=limit,
         watch=watch,
     )
