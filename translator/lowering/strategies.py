@@ -134,7 +134,8 @@ def fewer_chunks(schedule: Schedule, profile: Profile) -> int | None:
     """As many chunks a rank as give a rank's file no more elements than the runtime takes, if each end of a message is
     a step, in as many thread blocks as it takes; None where the schedule's fit or none do."""
     src, dst = schedule.src, schedule.dst
-    steps = int((np.bincount(src, minlength=1) + np.bincount(dst, minlength=1)).max())
+    ranks = schedule.collective.num_ranks
+    steps = int((np.bincount(src, minlength=ranks) + np.bincount(dst, minlength=ranks)).max())
     pairs = np.unique(np.stack([src, dst]), axis=1)
     connections = int(np.bincount(pairs.ravel(), minlength=1).max())
     blocks = max(connections, profile.max_nodes // profile.max_steps)
