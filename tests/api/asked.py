@@ -151,7 +151,7 @@ def write_files(folder: Path) -> None:
     for name, bandwidth in (("one", 50), ("two", 25)):
         options = ["-t", f"ring:4,bandwidth={bandwidth}GB/s,latency=500ns", "--json", f"{name}.json"]
         assert hocket("simulate", "all_reduce", "--size", "1MiB", *options, cwd=folder).returncode == 0
-    made = ["synthesize", "all_reduce", "-t", RING, "--size", "64KiB", "-o", "ar.schedule"]
+    made = ["synthesize", "all_reduce", "-t", RING, "--size", "64KiB", "--chunks", "4", "-o", "ar.schedule"]
     assert hocket(*made, cwd=folder).returncode == 0
     assert hocket("translate", "ar.schedule", "--to", "executor", "-o", "ar.xml", cwd=folder).returncode == 0
     (folder / "sweep.yaml").write_text(f"topology: '{RING}'\ncollective: all_reduce\nsize: [1KiB, 1MiB]\n")

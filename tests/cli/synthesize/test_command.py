@@ -78,7 +78,7 @@ def test_bad_arguments_are_one_clear_error() -> None:
 
 def test_help_has_examples_a_line_each() -> None:
     lines = synthesize("--help").stdout.splitlines()
-    assert sum(line.strip().startswith("hocket synthesize ") for line in lines) == 3
+    assert sum(line.strip().startswith("hocket synthesize ") for line in lines) == 4
 
 
 CONTRACT = (

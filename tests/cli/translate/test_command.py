@@ -142,7 +142,7 @@ def test_all_blocks_must_be_resident() -> None:
     done = hocket("verify", DATA / "all_reduce_all_pairs_4.xml", "--gpu", "H20", "--runtime", "msccl")
     assert done.returncode == 0, done.stdout
     assert (
-        "--gpu Z80: no such choice; known: A100"
+        "--gpu Z80: no such choice; known: A10, A100, A30"
         in hocket("verify", DATA / "all_reduce_all_pairs_4.xml", "--gpu", "Z80").stderr
     )
 
