@@ -50,9 +50,11 @@ class Passes:
         size_bytes: int,
         protocols: Mapping[str, Protocol] = NVIDIA,
         machine: Sequence[int] = (),
+        largest: int | None = None,
     ) -> "Passes":
         """What an interpreter does: chunks of one size, slice after slice; `machine` of each rank (none: all are on
-        one), which tells steps inside a machine from those between two where the protocol has a pace.
+        one), which tells steps inside a machine from those between two where the protocol has a pace. `largest` is
+        `largest_message`, where that is known.
 
         Raises SimulationError for a size that the program's chunks do not divide: no runtime takes it for that.
         """
@@ -65,7 +67,7 @@ class Passes:
             )
         protocol = protocols[program.protocol]
         # where messages are never cut, all chunks of the largest share a slot
-        most = 1 if protocol.cuts_messages else _largest_message(program)
+        most = 1 if protocol.cuts_messages else largest or cls.largest_message(program)
         slice_bytes = max(protocol.slice_bytes // most, 1)
         whole, left = divmod(chunk, slice_bytes)
         slices = np.array([slice_bytes] * whole + [left] * (left > 0), np.int64)
@@ -107,8 +109,8 @@ class Passes:
             return np.full(len(src), self.fifo_depth)
         return self.fifo_depth * self.pace.buffers_of(src, dst)
 
-
-def _largest_message(program: Program) -> int:
-    """Chunks of it; 1 where there is none."""
-    rows = program.rows
-    return int(rows["count"][_SENDS[rows["type"]]].max(initial=1))
+    @staticmethod
+    def largest_message(program: Program) -> int:
+        """Chunks of the largest that a step sends; 1 where there is none."""
+        rows = program.rows
+        return int(rows["count"][_SENDS[rows["type"]]].max(initial=1))

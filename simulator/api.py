@@ -37,7 +37,7 @@ with late_imports(__name__):
     from hocket.simulator.fold import Fold, folds_of
     from hocket.simulator.kernels import KernelPasses
     from hocket.simulator.memory import RemoteMemory
-    from hocket.simulator.programs import program_workload
+    from hocket.simulator.programs import program_workload, sending
     from hocket.simulator.stock import MOST_MESSAGES, MOST_MESSAGES_ASKED, LibraryCalls
     from hocket.simulator.traces import Hardware, workload_of
     from hocket.workload.accelerators import Accelerator
@@ -175,7 +175,7 @@ def simulate_program(
         passes = Passes.of(program, size_bytes, protocols, [machine[place] for place in group if place < len(machine)])
         network, standard = topology, STANDARD
         if passes.pace is not None:
-            network = with_steps(topology, passes.pace, _sending(program, group))
+            network = with_steps(topology, passes.pace, sending(program, group))
             standard = replace(STANDARD, model=Model.FLOW)
     else:
         network, standard = topology, STANDARD
@@ -185,17 +185,6 @@ def simulate_program(
     collective = None if program.kind is Kind.CUSTOM else passes.collective(program)
     found = _one_call(workload, own, network, fidelity or standard, collective, group, program.name)
     return replace(found, topology=topology)
-
-
-def _sending(program: Program, group: Sequence[int]) -> NDArray[np.int32]:
-    """The topology's ranks that send to each other."""
-    pairs = {
-        (group[rank], group[block.send])
-        for rank, gpu in enumerate(program.gpus)
-        for block in gpu.thread_blocks
-        if block.send >= 0
-    }
-    return np.array(sorted(pairs), np.int32).reshape(-1, 2)
 
 
 def simulate_kernel(

@@ -22,8 +22,9 @@ class OnePass:
     else one that takes no time.
     """
 
-    def __init__(self, program: Program, passes: Passes) -> None:
-        self.flat = FlatProgram(program, lay_out(program, program.in_place))
+    def __init__(self, program: Program, passes: Passes, flat: FlatProgram | None = None) -> None:
+        """`flat`: the program's columns, where they are known."""
+        self.flat = flat or FlatProgram(program, lay_out(program, program.in_place))
         if (self.flat.depends_on < -1).any():
             raise DeadlockError(f"{program.name}: a step waits for one that never publishes; hocket verify says which")
         self._paced = passes.pace is not None

@@ -11,6 +11,7 @@ chunks sends them in messages of as many as fit a slice. The model:
 - a pace (`hocket.schedule.Pace`), where the call has one, adds what kernels were measured to take.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,10 +25,10 @@ from hocket.simulator.pass_rows import PassRows
 from hocket.simulator.prediction import Prediction
 from hocket.simulator.workload import NodeKind, Workload
 
-__all__ = ["StepPieces", "first_pass", "program_workload"]
+__all__ = ["MAX_NODES", "StepPieces", "first_pass", "program_workload", "sending"]
 
 _NAMES = (*StepType, "launch")
-_MAX_NODES = 1 << 26  # a few GB
+MAX_NODES = 1 << 26  # a few GB
 
 
 def program_workload(program: Program, passes: Passes) -> Workload:
@@ -37,12 +38,23 @@ def program_workload(program: Program, passes: Passes) -> Workload:
     happens, and SimulationError where messages have no receiver or there would be too many.
     """
     one = OnePass(program, passes)
-    if len(one.kind) * len(passes) > _MAX_NODES:
+    if len(one.kind) * len(passes) > MAX_NODES:
         raise SimulationError(
             f"{program.name}: {len(passes)} passes over {len(one.piece_step)} messages and steps are more than the"
-            f" {_MAX_NODES} that fit; take a smaller size"
+            f" {MAX_NODES} that fit; take a smaller size"
         )
     return _Call(one, passes).workload()
+
+
+def sending(program: Program, group: Sequence[int]) -> NDArray[np.int32]:
+    """The topology's ranks that send to each other (pairs x 2), rank r of the program on `group[r]`."""
+    pairs = {
+        (group[rank], group[block.send])
+        for rank, gpu in enumerate(program.gpus)
+        for block in gpu.thread_blocks
+        if block.send >= 0
+    }
+    return np.array(sorted(pairs), np.int32).reshape(-1, 2)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Program, Schedule
 from hocket.translator.lowering.coarser import coarsen
+from hocket.translator.lowering.fitting import Known
 from hocket.translator.lowering.least_time import LeastTime
 from hocket.translator.lowering.lower import lower_by
 from hocket.translator.lowering.lowering import Lowering, Strategy
@@ -51,7 +52,7 @@ def lower_best(schedule: Schedule, profile: str | Profile, lowering: Lowering | 
     def coarser(factor: int) -> Schedule:
         return schedule if factor == 1 else coarsen(schedule, factor)
 
-    known: dict[tuple[object, ...], Program] = {}
+    known: dict[bool, Known] = {}
 
     def lowered(strategy: Strategy) -> Program:
         return lower_by(coarser(strategy.merged), chosen, asked, strategy, known)

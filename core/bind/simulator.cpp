@@ -11,6 +11,7 @@
 #include "hocket/simulator/critical_path.hpp"
 #include "hocket/simulator/job.hpp"
 #include "hocket/simulator/plan.hpp"
+#include "hocket/simulator/program_time.hpp"
 #include "hocket/simulator/replay.hpp"
 #include "hocket/simulator/slack.hpp"
 #include "hocket/topology/graph.hpp"
@@ -120,6 +121,19 @@ nb::dict replay_job(const Job& job, const std::vector<const Plan*>& plans, const
   return result;
 }
 
+Picoseconds time_program(In<uint8_t> kind, In<int32_t> message, In<int32_t> starts, In<int64_t> before,
+                         In<int64_t> after, In<int64_t> lag, In<int32_t> latency, In<int32_t> row,
+                         In<int32_t> connection, In<int64_t> bytes, In<int64_t> busy_ps, In<int64_t> latency_ps,
+                         Picoseconds launch_ps, const Columns& paths, const Graph& graph, In<uint8_t> stores,
+                         In<uint8_t> queueing, int64_t alike) {
+  const PassNodes nodes{view(kind), view(message), view(starts), view(before), view(after), view(lag), view(latency)};
+  const PassMessages messages{view(row), view(connection), view(bytes), view(busy_ps), view(latency_ps)};
+  LinkSettings settings = link_settings(graph, stores, queueing);
+  settings.alike = alike;
+  const topology::Paths columns = paths_of(paths);
+  return unlocked([&] { return program_time(nodes, messages, launch_ps, columns, graph, settings); });
+}
+
 nb::tuple bound_job(const Job& job, const Graph& graph, In<int64_t> offset, In<int64_t> own_ps, In<int64_t> hear_ps,
                     In<int32_t> source) {
   CollectiveBounds bounds(offset.size() - 1);
@@ -159,6 +173,9 @@ void bind_simulator(nb::module_& m) {
                                 "access_latency_ps"_a, "plan_of"_a, "priority_of"_a, "plan_members"_a);
   m.def("replay", &replay_job, "job"_a, "plans"_a, "graph"_a, "model"_a, "stores"_a, "queueing"_a, "slowdown"_a,
         "record_occupancy"_a, "link_bins"_a, "adaptive"_a);
+  m.def("program_time", &time_program, "kind"_a, "message"_a, "starts"_a, "before"_a, "after"_a, "lag"_a, "latency"_a,
+        "row"_a, "connection"_a, "bytes"_a, "busy_ps"_a, "latency_ps"_a, "launch_ps"_a, "paths"_a, "graph"_a,
+        "stores"_a, "queueing"_a, "alike"_a);
   m.def("critical_path", &bound_job, "job"_a, "graph"_a, "bound_offset"_a, "own_ps"_a, "hear_ps"_a, "source"_a);
   m.def("slack", &slack_of, "rank_offset"_a, "kind"_a, "operand"_a, "dependency_offset"_a, "dependency"_a, "start_ps"_a,
         "finish_ps"_a, "cause"_a);

@@ -9,6 +9,7 @@ from hocket.base.errors import DeadlockError, ScheduleError, placed
 from hocket.schedule import Program, Schedule, retime
 from hocket.schedule.kernel_links import with_kernels
 from hocket.simulator import simulate_program
+from hocket.simulator.program_times import ProgramTimes
 from hocket.translator.bundle.contest import NEVER_PS, Close, ProgramContest
 from hocket.translator.bundle.manifest import PROGRAMS, BundleFile, Predicted
 from hocket.translator.bundle.sources import Source, Sources
@@ -49,6 +50,7 @@ class CallPrograms:
         self._min_bytes = lowering.min_bytes
         self._stock_ps = stock_ps
         self.unfit: dict[Path, str] = {}
+        self._times: dict[int, ProgramTimes] = {}
         lowered = [(source, self._lowered(source, lowering)) for source in sources.members]
         if self.unfit and not any(programs for _, programs in lowered):
             raise ScheduleError(next(iter(self.unfit.values())))
@@ -126,7 +128,7 @@ class CallPrograms:
                 scratch_bytes=-(-window.max_bytes // written.chunks) * written.scratch_chunks,
                 source=source.path.name,
                 predicted=tuple(
-                    Predicted(size, self._program_time_ps(lowered.program, size), self._schedule_time_ps(source, size))
+                    Predicted(size, self._program_time_ps(lowered, size), self._schedule_time_ps(source, size))
                     for size in sorted(served)
                 ),
             ),
@@ -146,18 +148,27 @@ class CallPrograms:
     def _taken_ps(self, lowered: Lowered, size: int) -> int:
         if size < lowered.smallest_bytes or (lowered.largest_bytes is not None and size > lowered.largest_bytes):
             return NEVER_PS
-        program = lowered.program
-        loop = program.chunks_per_loop if isinstance(program, Program) else program.collective.slots
-        return self._program_time_ps(program, -(-size // loop) * loop)
+        one = lowered.one
+        loop = (one.chunks_per_loop if isinstance(one, Program) else one.collective.slots) * lowered.instances
+        return self._program_time_ps(lowered, -(-size // loop) * loop)
 
-    def _program_time_ps(self, program: Program | Schedule, size: int) -> int:
-        if isinstance(program, Schedule):
-            return self._on_switches_ps(program, size)
+    def _program_time_ps(self, lowered: Lowered, size: int) -> int:
+        one, protocols = lowered.one, self._target.protocols
+        if isinstance(one, Schedule):
+            return self._on_switches_ps(one, size)
+        key = id(one.gpus)  # thread blocks of several protocols; what is known of them keeps them
+        if key not in self._times:
+            self._times[key] = ProgramTimes(one, self._sources.topology, self._sources.ranks)
+        time_ps = self._times[key].at(size, protocols, one.protocol, lowered.instances)
+        if time_ps is not None:
+            return time_ps
+        program = lowered.program
+        assert isinstance(program, Program)
         return simulate_program(
             program,
             self._sources.topology,
             size,
-            protocols=self._target.protocols,
+            protocols=protocols,
             placement=self._sources.ranks,
         ).time_ps
 

@@ -28,6 +28,7 @@ class ProgramContest:
         self._members = members
         self._time_ps = time_ps
         self._known: dict[tuple[int, int], int] = {}
+        self._best: dict[int, int] = {}  # of each size the least that was asked for
         self._refused: dict[int, ScheduleError | DeadlockError] = {}
 
     def winners(self, sizes: Sequence[int]) -> list[_Member]:
@@ -54,15 +55,13 @@ class ProgramContest:
     @property
     def close(self) -> Close:
         """Those that were near the quickest at a size, by their sources and variants."""
-        best: dict[int, int] = {}
-        for (_, size), time_ps in self._known.items():
-            best[size] = min(time_ps, best.get(size, time_ps))
+        best = self._best
         near = {at for (at, size), time_ps in self._known.items() if time_ps <= best[size] + best[size] // _NEAR}
         return {(self._members[at][0].path, self._members[at][1].variant) for at in near}
 
     def best_ps(self, size: int) -> int | None:
         """The least of those that were asked for at a size; None where none was."""
-        return min((time_ps for (_, at_size), time_ps in self._known.items() if at_size == size), default=None)
+        return self._best.get(size)
 
     def _quickest(self, size: int, first: Set[int]) -> int | None:
         """That of the fewest thread blocks among those that are as quick as any, but for a 64th; `first`: those that
@@ -109,5 +108,6 @@ class ProgramContest:
 
     def _taken_ps(self, at: int, size: int) -> int:
         if (at, size) not in self._known:
-            self._known[at, size] = self._time_ps(self._members[at][1], size)
+            found = self._known[at, size] = self._time_ps(self._members[at][1], size)
+            self._best[size] = min(found, self._best.get(size, found))
         return self._known[at, size]

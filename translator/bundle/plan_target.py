@@ -99,6 +99,11 @@ class _LoweredPlan:
     smallest_bytes: int = 0
     best_up_to: int | None = None
     variant: str = ""
+    instances: int = 1
+
+    @property
+    def one(self) -> Program | Schedule:
+        return self.program
 
     @property
     def program(self) -> Program | Schedule:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Program, Schedule
 from hocket.schedule import Protocol as WireProtocol
 from hocket.translator.bundle.device_files import device_readme, device_script
@@ -13,15 +14,16 @@ from hocket.translator.bundle.readme import readme
 from hocket.translator.bundle.script import run_script
 from hocket.translator.bundle.sources import Source
 from hocket.translator.bundle.windows import SizeWindow
+from hocket.translator.lowering.fitting import Known
 from hocket.translator.lowering.least_time import LeastTime
-from hocket.translator.lowering.lower import lower, lower_by
+from hocket.translator.lowering.lower import lower_by
 from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.proving import prove
 from hocket.translator.lowering.retarget import retarget
 from hocket.translator.lowering.strategies import in_steps
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import DEVICE_RUNTIME
-from hocket.translator.msccl.xml_write import LimitError, check_limits
+from hocket.translator.msccl.xml_write import LimitError, check_limits, fit_beside
 from hocket.translator.translate import MANY_TRANSFERS, lower_best
 
 __all__ = ["README", "SCRIPT", "Lowered", "Target", "Written", "XmlTarget"]
@@ -52,6 +54,14 @@ class Lowered(Protocol):
     def program(self) -> Program | Schedule:
         """What is simulated: a schedule where switches do what no program says. Raises ScheduleError where it does not
         fit the runtime."""
+
+    @property
+    def instances(self) -> int:
+        """So many of one program that stand beside each other."""
+
+    @property
+    def one(self) -> Program | Schedule:
+        """That program. Raises as `program`."""
 
     @property
     def variant(self) -> Hashable:
@@ -130,16 +140,19 @@ class XmlTarget:
         content, in_place = source.content, bool(lowering.in_place)
         if isinstance(content, Schedule):
             asked = replace(lowering, min_bytes=0, max_bytes=0, name=None)
+            least, known = LeastTime(content, self._profile), _Known()
+
+            def lowered(strategy: Strategy) -> _LoweredSchedule:
+                return _LoweredSchedule(content, self._profile, asked, strategy, least, known)
+
             try:
-                lower(content, self._profile, asked)
+                lowered(asked.plainest).check()
             except LimitError:  # coarser chunks may fit
                 best = lower_best(content, self._profile, asked)
                 return [_LoweredXml(best.program, self._profile, best.slots)]
             strategies = asked.strategies(few=content.num_transfers > MANY_TRANSFERS, priced=self._profile.priced)
             strategies += in_steps(strategies, content)
-            least = LeastTime(content, self._profile)
-            known: dict[tuple[object, ...], Program] = {}
-            return [_LoweredSchedule(content, self._profile, asked, strategy, least, known) for strategy in strategies]
+            return list(map(lowered, strategies))
         if not (content.in_place if in_place else content.out_of_place):
             return []
         name = content.name or source.path.stem
@@ -162,6 +175,11 @@ class _LoweredXml:
     smallest_bytes: int = 0
     largest_bytes: None = None
     variant: str = ""
+    instances: int = 1
+
+    @property
+    def one(self) -> Program:
+        return self.program
 
     @property
     def protocol(self) -> str:
@@ -201,6 +219,28 @@ class _LoweredXml:
         )
 
 
+class _Known:
+    """What strategies of one schedule have come to: programs, and of their thread blocks whether they fit."""
+
+    def __init__(self) -> None:
+        self.programs: dict[bool, Known] = {}
+        self._fit: dict[tuple[int, str], tuple[Program, bool]] = {}
+
+    def fits(self, program: Program, profile: Profile) -> bool:
+        key = id(program.gpus), program.protocol
+        if key not in self._fit:
+            self._fit[key] = program, _fits(program, profile)  # kept, so that no other comes to have that id
+        return self._fit[key][1]
+
+
+def _fits(program: Program, profile: Profile) -> bool:
+    try:
+        check_limits(program, profile)
+    except ScheduleError:
+        return False
+    return True
+
+
 class _LoweredSchedule:
     """A schedule by one strategy, lowered when somebody asks for the program."""
 
@@ -214,17 +254,35 @@ class _LoweredSchedule:
         lowering: Lowering,
         strategy: Strategy,
         least: LeastTime,
-        known: dict[tuple[object, ...], Program],
+        known: "_Known",
     ) -> None:
         self._schedule, self._profile, self._lowering, self._known = schedule, profile, lowering, known
         self.variant, self._least = strategy, least
 
     @cached_property
     def _lowered(self) -> _LoweredXml:
-        program = lower_by(self._schedule, self._profile, self._lowering, self.variant, self._known)
-        if self._profile.reads_xml:
-            check_limits(program, self._profile)
-        return _LoweredXml(program, self._profile, self.variant.slots)
+        return _LoweredXml(self._by_strategy(one=False), self._profile, self.variant.slots)
+
+    @cached_property
+    def one(self) -> Program:
+        program = self._by_strategy(one=True)
+        if self._profile.reads_xml and not (
+            self._known.fits(program, self._profile) and fit_beside(program, self._profile, self.instances)
+        ):
+            check_limits(self.program, self._profile)  # says why not, where they do not
+        return program
+
+    def _by_strategy(self, *, one: bool) -> Program:
+        known = self._known.programs
+        return lower_by(self._schedule, self._profile, self._lowering, self.variant, known, one=one)
+
+    def check(self) -> None:
+        """Raises ScheduleError where it does not fit the runtime."""
+        assert self.one is not None
+
+    @property
+    def instances(self) -> int:
+        return self.variant.instances
 
     @property
     def program(self) -> Program:
@@ -232,11 +290,11 @@ class _LoweredSchedule:
 
     @property
     def unit_bytes(self) -> int:
-        return self._lowered.unit_bytes
+        return self.one.chunks_per_loop * self.instances
 
     @property
     def thread_blocks(self) -> int:
-        return self._lowered.thread_blocks
+        return max(len(gpu.thread_blocks) for gpu in self.one.gpus) * self.instances
 
     @property
     def protocol(self) -> str:

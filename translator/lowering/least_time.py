@@ -3,12 +3,11 @@ not be tried."""
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.schedule import Pace, Protocol, Schedule, dependencies
+from hocket.schedule import Protocol, Schedule, dependencies
 from hocket.translator.lowering.lowering import Strategy
 from hocket.translator.msccl.profile import Profile
 
@@ -26,7 +25,8 @@ class LeastTime:
     def __init__(self, schedule: Schedule, profile: Profile) -> None:
         self._schedule, self._profile = schedule, profile
         self._src, self._dst = schedule.src.astype(np.int64), schedule.dst.astype(np.int64)
-        self._chains: dict[tuple[str, int, int], float] = {}
+        self._chains: dict[tuple[str, bytes], float] = {}
+        self._connections: dict[str, tuple[int, float]] = {}
 
     def of(self, strategy: Strategy, size_bytes: int) -> int:
         """In ps, of a call of `size_bytes`. 0: nothing is known."""
@@ -45,44 +45,46 @@ class LeastTime:
             return 0, 0.0, 0.0, 0.0
         share = size_bytes / max(self._schedule.collective.size_bytes, 1)
         links = self._schedule.busiest_link_ps * share * float(protocol.wire)
-        key = strategy.protocol, strategy.instances, size_bytes
-        if key not in self._chains:
-            self._chains[key] = self._chain_ps(strategy, protocol, share)
-        return protocol.pace.start_ps, links, self._connection_ps(strategy, protocol.pace, share), self._chains[key]
+        chain = self._chain_ps(strategy, protocol, share)
+        return protocol.pace.start_ps, links, self._connection_ps(strategy, share), chain
 
-    def _connection_ps(self, strategy: Strategy, pace: Pace, share: float) -> float:
+    def _connection_ps(self, strategy: Strategy, share: float) -> float:
         """Of the connections of two ranks that take longest."""
-        pairs, steps, moved = self._pairs
-        if steps.max(initial=0) * _STEPS_OF_TRANSFER > self._profile.max_steps * strategy.channels:
+        most, seconds = self._busiest(strategy.protocol)
+        if most * _STEPS_OF_TRANSFER > self._profile.max_steps * strategy.channels:
             return 0.0  # they may be spread over more
-        between = self._between(*pairs)
-        rate = np.where(between, pace.between_bandwidth or pace.bandwidth, pace.bandwidth)
-        return float((moved / rate).max(initial=0)) * share * _PS / (strategy.channels * strategy.instances)
+        return seconds * share * _PS / (strategy.channels * strategy.instances)
 
-    @cached_property
-    def _pairs(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Ranks that send to ranks (2 x pairs), and of each pair the transfers and bytes."""
-        pairs, place = np.unique(np.stack([self._src, self._dst]), axis=1, return_inverse=True)
-        return pairs, np.bincount(place.ravel()), np.bincount(place.ravel(), self._bytes)
+    def _busiest(self, protocol: str) -> tuple[int, float]:
+        """The most transfers of a pair of ranks, and the longest that a thread block takes for the bytes of one (s)."""
+        if protocol not in self._connections:
+            pace = self._profile.protocols[protocol].pace
+            assert pace is not None
+            pairs, place = np.unique(np.stack([self._src, self._dst]), axis=1, return_inverse=True)
+            steps, moved = np.bincount(place.ravel()), np.bincount(place.ravel(), self._bytes)
+            rate = np.where(self._between(*pairs), pace.between_bandwidth or pace.bandwidth, pace.bandwidth)
+            self._connections[protocol] = int(steps.max(initial=0)), float((moved / rate).max(initial=0))
+        return self._connections[protocol]
 
     def _chain_ps(self, strategy: Strategy, protocol: Protocol, share: float) -> float:
         """Of the messages that wait for each other, level by level."""
         pace = protocol.pace
         assert pace is not None
+        sizes, of_size = self._sizes
+        first = np.minimum(sizes * share / strategy.instances, protocol.slice_bytes)
+        more = np.maximum(first - pace.covered, 0)  # than a step's latency covers
+        key = strategy.protocol, more.tobytes()
+        if key in self._chains:
+            return self._chains[key]
         between = self._between(self._src, self._dst)
         rate = np.where(between, pace.between_bandwidth or pace.bandwidth, pace.bandwidth)
-        first = np.minimum(self._bytes * share / strategy.instances, protocol.slice_bytes)
-        step = np.where(between, pace.between_ps, pace.inside_ps) + np.maximum(first - pace.covered, 0) * _PS / rate
-        offset, ids = self._waits
+        step = np.where(between, pace.between_ps, pace.inside_ps) + more[of_size] * _PS / rate
         done = np.zeros(len(step))
-        for level in self._levels:
-            begins = np.zeros(len(level))
-            counts = offset[level + 1] - offset[level]
-            waiting = np.repeat(np.arange(len(level)), counts)
-            waited = np.concatenate([ids[offset[one] : offset[one + 1]] for one in level.tolist()] or [ids[:0]])
-            np.maximum.at(begins, waiting, done[waited])
+        for level, waited, starts in self._levels:
+            begins = np.maximum.reduceat(done[waited], starts) if len(waited) else 0.0
             done[level] = begins + step[level]
-        return float(done.max(initial=0))
+        self._chains[key] = float(done.max(initial=0))
+        return self._chains[key]
 
     @cached_property
     def _bytes(self) -> NDArray[np.int64]:
@@ -90,20 +92,29 @@ class LeastTime:
         return found
 
     @cached_property
-    def _waits(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        return dependencies(self._schedule)
+    def _sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The different sizes of transfers in bytes, and of each transfer the number of its size."""
+        return np.unique(self._bytes, return_inverse=True)
 
     @cached_property
-    def _levels(self) -> list[NDArray[np.int64]]:
-        """The transfers by how many others they wait for, one after the other."""
-        offset, ids = self._waits
+    def _levels(self) -> list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]]:
+        """The transfers by how many others they wait for, one after the other; of each level those that they wait for,
+        and where of each transfer these begin."""
+        offset, ids = dependencies(self._schedule)
         level = np.zeros(len(self._src), np.int64)
         for transfer in range(len(level)):  # none waits for a later one
             waited = ids[offset[transfer] : offset[transfer + 1]]
             if len(waited):
                 level[transfer] = level[waited].max() + 1
         order = np.argsort(level, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(level[order])) + 1) if len(order) else []
+        parts = np.split(order, np.flatnonzero(np.diff(level[order])) + 1) if len(order) else []
+        found = []
+        for part in parts:
+            counts = offset[part + 1] - offset[part]
+            starts = np.cumsum(counts) - counts
+            at = np.arange(counts.sum()) + np.repeat(offset[part] - starts, counts)
+            found.append((part, ids[at], starts))
+        return found
 
     @cached_property
     def _between(self) -> Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]:

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Gpu, Kind, Program, Schedule
-from hocket.translator.lowering.fitting import fit, with_remedy
+from hocket.translator.lowering.fitting import Known, fit, fit_one, with_remedy
 from hocket.translator.lowering.levels import levelled
 from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.messages import merge
@@ -45,10 +45,12 @@ def lower_by(
     profile: Profile,
     lowering: Lowering,
     strategy: Strategy,
-    known: dict[tuple[object, ...], Program] | None = None,
+    known: dict[bool, Known] | None = None,
+    *,
+    one: bool = False,
 ) -> Program:
     """The same by one strategy, whose `merged` has been done; its limits are not checked. `known` as in `fit`: of one
-    schedule, profile and lowering."""
+    schedule, profile and lowering. `one`: as `fit_one`, of its instances one."""
     if strategy.levelled:
         schedule = _in_steps(schedule)
     collective = schedule.collective
@@ -90,8 +92,9 @@ def lower_by(
     def fitted(meanwhile: bool) -> Program:
         own = OwnParts.of(schedule, placement, one_sided=profile.one_sided, meanwhile=meanwhile)
         messages = merge(schedule, placement, own, one_sided=profile.one_sided)
-        found = known if meanwhile else None
-        return fit(shape, messages, [*placement.copies(), *own.copies], profile, lowering, strategy, found)
+        found = None if known is None else known.setdefault(meanwhile, {})
+        local = [*placement.copies(), *own.copies]
+        return (fit_one if one else fit)(shape, messages, local, profile, lowering, strategy, found)
 
     if not (profile.one_sided and schedule.is_own.any()):
         return fitted(meanwhile=True)

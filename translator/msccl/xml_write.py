@@ -1,19 +1,19 @@
 """Program to MSCCL XML: ASCII, LF, double quotes, one element a line, as every runtime's tokenizer wants it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from hocket._core import translator as engine
 from hocket.base.errors import ScheduleError
-from hocket.schedule import BUFFERS, STEP_ROW, Program, StepType
+from hocket.schedule import BUFFERS, STEP_ROW, Gpu, Program, StepType
 from hocket.translator.msccl.document import read_document
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import find_profile
-from hocket.translator.msccl.rules import FEWER_BLOCKS, TOO_MANY_BLOCKS, check
+from hocket.translator.msccl.rules import FEWER_BLOCKS, MAX_CHUNKS, TOO_MANY_BLOCKS, check
 
-__all__ = ["LimitError", "check_limits", "check_thread_blocks", "to_xml", "to_xml_noted"]
+__all__ = ["LimitError", "check_limits", "check_thread_blocks", "fit_beside", "to_xml", "to_xml_noted"]
 
 _HARMLESS = (Severity.SUSPECT, Severity.NOTE)
 
@@ -75,6 +75,30 @@ def check_thread_blocks(name: str, thread_blocks: Sequence[int], profile: Profil
             f"blocks, limit {profile.max_thread_blocks}{more}; {FEWER_BLOCKS}",
             TOO_MANY_BLOCKS,
         )
+
+
+def fit_beside(program: Program, profile: Profile, instances: int) -> bool:
+    """Whether so many of a program that fits, beside each other, surely fit too, for calls of all sizes: steps and
+    their thread blocks stay as they are, so that only their numbers, those of chunks and of channels grow. False: it
+    takes `check_limits` to tell."""
+    if instances == 1:
+        return True
+    largest = profile.largest_bytes(profile.max_attribute(program.max_bytes))
+    chunks = program.chunks_per_loop * instances
+    awaited = max(len({*_awaited(gpu)}) for gpu in program.gpus)
+    return (
+        chunks <= MAX_CHUNKS
+        and (largest is None or chunks <= largest)
+        and program.num_channels * instances <= profile.max_channels
+        and max(len(gpu.thread_blocks) for gpu in program.gpus) * instances <= profile.max_thread_blocks
+        and awaited * instances <= profile.max_dependency_block + 1
+    )
+
+
+def _awaited(gpu: Gpu) -> Iterator[int]:
+    """The thread blocks that others wait for."""
+    for block in gpu.thread_blocks:
+        yield from filter(lambda number: number >= 0, block.rows["depend_block"].tolist())
 
 
 def _text(program: Program, profile: Profile) -> str:

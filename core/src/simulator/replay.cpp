@@ -511,6 +511,9 @@ class Replay {
 // One instance of the engine a model, so that its calls are inlined: the network's part is most of the time.
 Outcome replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
                std::string_view model, const Fidelity& fidelity) {
+  if (fidelity.links.alike != 1 && model != "flow") {
+    throw SimulationError("messages that flow alone can stand for others like them");
+  }
   if (model == "uncontended") return Replay<Uncontended>(job, plans, graph, fidelity).run();
   if (model == "analytical") return Replay<Analytical>(job, plans, graph, fidelity).run();
   if (model == "congestion") return Replay<Congestion>(job, plans, graph, fidelity).run();

@@ -73,6 +73,26 @@ def replay(
     link_bins: int,
     adaptive: bool,
 ) -> dict[str, Any]: ...
+def program_time(
+    kind: NDArray[np.uint8],
+    message: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    lag: NDArray[np.int64],
+    latency: NDArray[np.int32],
+    row: NDArray[np.int32],
+    connection: NDArray[np.int32],
+    bytes: NDArray[np.int64],
+    busy_ps: NDArray[np.int64],
+    latency_ps: NDArray[np.int64],
+    launch_ps: int,
+    paths: _Paths,
+    graph: Graph,
+    stores: NDArray[np.uint8],
+    queueing: NDArray[np.uint8],
+    alike: int,
+) -> int: ...
 def critical_path(
     job: Job,
     graph: Graph,

@@ -6,7 +6,14 @@ from hocket.translator.msccl.columns import DocumentColumns
 from hocket.translator.msccl.document import Document
 from hocket.translator.msccl.findings import Finding, Severity
 from hocket.translator.msccl.profile import Profile
-from hocket.translator.msccl.rules.algorithm import ALGORITHM_RULES, FEWER_BLOCKS, GPU_RULES, TOO_MANY_BLOCKS, window
+from hocket.translator.msccl.rules.algorithm import (
+    ALGORITHM_RULES,
+    FEWER_BLOCKS,
+    GPU_RULES,
+    MAX_CHUNKS,
+    TOO_MANY_BLOCKS,
+    window,
+)
 from hocket.translator.msccl.rules.attributes import name_findings, presence_findings
 from hocket.translator.msccl.rules.blocks import BLOCK_RULES
 from hocket.translator.msccl.rules.dependencies import DEPENDENCY_RULES
@@ -14,7 +21,7 @@ from hocket.translator.msccl.rules.markup import markup_findings
 from hocket.translator.msccl.rules.steps import STEP_RULES
 from hocket.translator.msccl.rules.sums import SUM_RULES
 
-__all__ = ["FEWER_BLOCKS", "TOO_MANY_BLOCKS", "check", "window"]
+__all__ = ["FEWER_BLOCKS", "MAX_CHUNKS", "TOO_MANY_BLOCKS", "check", "window"]
 
 
 def check(document: Document, profile: Profile) -> Iterator[tuple[Finding, bool]]:

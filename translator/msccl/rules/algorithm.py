@@ -9,7 +9,7 @@ from hocket.translator.msccl.findings import Severity
 from hocket.translator.msccl.profile import MAX_COUNT, Profile
 from hocket.translator.msccl.rules.rule import Rule, algorithm_rule, gpu_rule
 
-__all__ = ["ALGORITHM_RULES", "FEWER_BLOCKS", "GPU_RULES", "TOO_MANY_BLOCKS", "window"]
+__all__ = ["ALGORITHM_RULES", "FEWER_BLOCKS", "GPU_RULES", "MAX_CHUNKS", "TOO_MANY_BLOCKS", "window"]
 
 #: Chunks that a step can reach: offsets are 16 bits in every runtime.
 MAX_CHUNKS = (1 << 15) - 1 + MAX_COUNT

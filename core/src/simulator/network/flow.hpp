@@ -24,7 +24,7 @@ namespace hocket::simulator {
 class Flow {
  public:
   Flow(const topology::Graph& graph, const LinkSettings& settings)
-      : links_(graph, settings), sharing_(bandwidths(graph)) {}
+      : links_(graph, settings), sharing_(bandwidths(graph)), alike_(settings.alike) {}
 
   template <class Engine>
   void inject(Engine& engine, uint32_t id, Picoseconds now) {
@@ -151,7 +151,7 @@ class Flow {
     }
     // A message without bytes takes no share, only latency.
     if (bytes == 0) return drain(engine, id, now);
-    sharing_.add(id, {stream.begin, stream.end}, stream.weight);
+    sharing_.add(id, {stream.begin, stream.end}, stream.weight, alike_);
   }
 
   /// All bytes of the stretch are on their way.
@@ -175,6 +175,7 @@ class Flow {
 
   Links links_;
   MaxMin sharing_;
+  const int64_t alike_;
   std::vector<Stream> streams_;
   std::unordered_map<Connection, uint32_t, Hash> last_on_;  // who came last of those that flow on it or wait for it
 };

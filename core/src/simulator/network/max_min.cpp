@@ -27,12 +27,13 @@ MaxMin::MaxMin(std::span<const Bandwidth> capacity) : capacity_(capacity.begin()
 }
 
 // `slots` make removal O(links of the flow): the last entry of a link's list takes the place of the one that goes.
-void MaxMin::add(uint32_t id, std::span<const int32_t> links, int64_t weight) {
+void MaxMin::add(uint32_t id, std::span<const int32_t> links, int64_t weight, int64_t alike) {
   if (id >= flows_.size()) flows_.resize(id + 1);
   Flow& flow = flows_[id];
   flow.links = links;
   flow.slots.resize(links.size());
   flow.weight = weight;
+  flow.alike = alike;
   flow.rate = {};
   flow.taken = 0;
   for (uint32_t hop = 0; hop < links.size(); hop++) {
@@ -80,6 +81,7 @@ const std::vector<uint32_t>& MaxMin::update() {
 /// The common case of a job whose messages do not meet: no heap.
 bool MaxMin::fill_alone(uint32_t id) {
   Flow& flow = flows_[id];
+  if (flow.alike > 1) return false;
   Bandwidth narrowest = capacity_[flow.links.front()];
   for (const int32_t link : flow.links) {
     if (links_[link].flows.size() > 1) return false;
@@ -109,7 +111,7 @@ void MaxMin::free(uint32_t id) {
   freed_.push_back(id);
   for (const int32_t link : flow.links) {
     links_[link].left += flow.taken;
-    links_[link].filling += flow.weight;
+    links_[link].filling += flow.weight * flow.alike;
     reconsider(link);
   }
 }
@@ -209,7 +211,7 @@ void MaxMin::fill_lowest() {
         weight = flow.weight;
         taken = (share.units * weight + share.among - 1) / share.among;
       }
-      flow.taken = taken;
+      flow.taken = taken * flow.alike;
       filled_.push_back(entry.flow);
     }
   }
@@ -217,7 +219,7 @@ void MaxMin::fill_lowest() {
     const Flow& flow = flows_[id];
     for (const int32_t link : flow.links) {
       links_[link].left -= flow.taken;
-      links_[link].filling -= flow.weight;
+      links_[link].filling -= flow.weight * flow.alike;
     }
   }
   for (const uint32_t id : filled_) {

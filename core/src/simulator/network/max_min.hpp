@@ -52,9 +52,10 @@ class MaxMin {
   explicit MaxMin(std::span<const Bandwidth> capacity);
 
   /// A flow over `links`, which must stay where they are until it is removed. Its rate is known after `update`.
+  /// It stands for `alike` flows of that weight, which come and go together: each of them has that rate.
   /// Precondition: there is no flow of this number, which is small; there is a link; the weight is 1 to 2^40, and those
   /// on a link together are below 2^63.
-  void add(uint32_t flow, std::span<const int32_t> links, int64_t weight = 1);
+  void add(uint32_t flow, std::span<const int32_t> links, int64_t weight = 1, int64_t alike = 1);
   /// Precondition: there was an update since the flow was added.
   void remove(uint32_t flow);
 
@@ -73,9 +74,9 @@ class MaxMin {
   struct Flow {
     std::span<const int32_t> links;
     std::vector<uint32_t> slots;  // of each of its links: where it is among the link's flows
-    int64_t weight = 1;
+    int64_t weight = 1, alike = 1;
     Rate rate;
-    Units taken = 0;  // what it takes of each of its links: its rate times its weight, rounded up
+    Units taken = 0;  // what all alike take of each of its links: its rate times its weight, rounded up, of each
     State state = State::kSettled;
   };
   struct Entry {

@@ -22,6 +22,8 @@ struct LinkSettings {
   /// of a link to a rank always does.
   std::vector<uint8_t> stores;
   std::vector<Queueing> queueing;
+  /// Every message stands for so many that take the same links at the same times, as those of copies of a program do.
+  int64_t alike = 1;
 
   /// Cut-through and first come, first served everywhere.
   static LinkSettings plain(const topology::Graph& graph) {
