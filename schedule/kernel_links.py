@@ -11,7 +11,7 @@ from hocket.schedule.protocols import Protocol
 from hocket.topology import Topology, rank_routes, routes
 from hocket.topology.routing import Routes
 
-__all__ = ["with_kernels", "with_steps"]
+__all__ = ["passes_ranks", "with_kernels", "with_steps"]
 
 
 def with_steps(topology: Topology, pace: Pace, pairs: NDArray[np.int32] | None = None) -> Topology:
@@ -20,9 +20,11 @@ def with_steps(topology: Topology, pace: Pace, pairs: NDArray[np.int32] | None =
     ranks (..., 2) that send to each other; None: all.
 
     It is put on the first link of a route. Where routes inside a machine and out of it share that, those inside count.
+    Where ranks pass messages on, that link is others' second as well, and other ways would be the shortest: there the
+    links stay as they are.
     """
     found = _routes(topology, pairs)
-    if len(found.offset) == 1:
+    if len(found.offset) == 1 or passes_ranks(topology, found):
         return topology
     first, inside = found.links[found.offset[:-1]], _inside(topology, found)
     own, latency = np.add.reduceat(topology.latency_ps[found.links], found.offset[:-1]), topology.latency_ps
@@ -31,6 +33,13 @@ def with_steps(topology: Topology, pace: Pace, pairs: NDArray[np.int32] | None =
         np.maximum.at(more, first[chosen], np.maximum(step_ps - own[chosen], 0))
         latency = np.where(more >= 0, topology.latency_ps + more, latency)
     return replace(topology, latency_ps=latency)
+
+
+def passes_ranks(topology: Topology, found: Routes) -> bool:
+    """Whether a route goes through a rank."""
+    inner = np.ones(len(found.links), bool)
+    inner[found.offset[:-1]] = False  # a route's first link leaves its source
+    return bool((topology.src[found.links[inner]] < topology.num_ranks).any())
 
 
 def with_kernels(topology: Topology, protocol: Protocol) -> Topology:

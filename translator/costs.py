@@ -7,7 +7,7 @@ from hocket.base.errors import FormatError, ScheduleError, TopologyError
 from hocket.schedule import MSCCLPP, Costs, Protocol
 from hocket.topology import Topology
 from hocket.topology.machines.hosts import hosts_of
-from hocket.translator.interpreter_costs import protocols_on, reaching
+from hocket.translator.interpreter_costs import machines_of, protocols_on, reaching
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import PROFILES, find_profile
 from hocket.translator.mscclpp.judge import PLAN_RUNTIME
@@ -48,6 +48,6 @@ def _multiprocessors(topology: Topology | None) -> int:
     if topology is None:
         return 0
     try:
-        return hosts_of(topology.name).multiprocessors
+        return hosts_of(machines_of(topology)).multiprocessors
     except (FormatError, TopologyError):
         return 0

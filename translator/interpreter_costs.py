@@ -19,7 +19,7 @@ from hocket.topology import Topology, rank_routes
 from hocket.topology.formats.nccl.bandwidth import link_bandwidth
 from hocket.topology.machines.hosts import hosts_of
 
-__all__ = ["nccl_protocols", "protocols_on", "rccl_protocols", "reaching"]
+__all__ = ["machines_of", "nccl_protocols", "protocols_on", "rccl_protocols", "reaching"]
 
 _PS = 10**6  # of a us
 _MB_OF_GB = 1000
@@ -34,13 +34,18 @@ def protocols_on(protocols: Mapping[str, Protocol], topology: Topology) -> Mappi
     machines that a topology's name says; without times where it names none of that vendor, or none that is modelled."""
     try:
         if protocols == AMD:
-            hosts = hosts_of(topology.name).times(topology.num_ranks)
+            hosts = hosts_of(machines_of(topology)).times(topology.num_ranks)
             found = rccl_protocols(RcclModel(hosts.machine, hosts.nodes))
         else:
-            found = nccl_protocols(model_of(topology.name, topology.num_ranks))
+            found = nccl_protocols(model_of(machines_of(topology), topology.num_ranks))
     except (FormatError, TopologyError):
         return protocols
     return reaching(found, topology)
+
+
+def machines_of(topology: Topology) -> str:
+    """Names its machines, also where some of their links have failed."""
+    return topology.cluster[0] if len(topology.cluster) == 1 else topology.name
 
 
 def reaching(protocols: Mapping[str, Protocol], topology: Topology) -> dict[str, Protocol]:
@@ -56,7 +61,7 @@ def reaching(protocols: Mapping[str, Protocol], topology: Topology) -> dict[str,
 def _inside_wire(topology: Topology) -> Fraction:
     """Bandwidth out of a rank into its machine, over what NCCL counts of it."""
     try:
-        machine = hosts_of(topology.name).machine
+        machine = hosts_of(machines_of(topology)).machine
     except (FormatError, TopologyError):
         return Fraction(1)
     _, gpu = machine.job_gpus()[0]

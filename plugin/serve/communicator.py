@@ -58,7 +58,9 @@ def open_communicator(
 
 def _device_of(device: torch.device | str | None) -> torch.device:
     if device is not None:
-        return torch.device(device)
+        asked = torch.device(device)
+        named = asked.type == "cuda" and asked.index is None  # calls' tensors say which
+        return torch.device("cuda", torch.cuda.current_device()) if named else asked
     return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
 
 

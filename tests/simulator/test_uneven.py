@@ -47,12 +47,12 @@ def test_all_gather_passes_uneven_blocks_around_a_ring() -> None:
 
 def test_reduce_scatter_and_gather_weigh_blocks_by_their_rank() -> None:
     # Rank 0's block comes in from both others, 2 x 4 kB over its one link, and a microsecond of latency. Nothing beats
-    # the time in which rank 2 gets rid of its part of both blocks: 5 kB, and the latency of its link.
+    # the time in which rank 2 gets rid of its part of both blocks: 5 kB, and the latency to those who want them.
     scattered = simulate_collective(Collective.uneven(Kind.REDUCE_SCATTER, 3, [4_000, 1_000, 0]), STAR3, "direct")
-    assert (scattered.time_ps, scattered.bound_ps) == (9 * US, 5_500_000)
+    assert (scattered.time_ps, scattered.bound_ps) == (9 * US, pytest.approx(6 * US, abs=10))
     gathered = simulate_collective(Collective.uneven(Kind.GATHER, 3, [7_000, 1_000, 2_000], root=0), STAR3, "direct")
-    # 1 + 2 kB into rank 0 behind both links' latencies; the bound counts that of the last link alone.
-    assert (gathered.time_ps, gathered.bound_ps) == (4 * US, 3_500_000)
+    # 1 + 2 kB into rank 0 behind both links' latencies.
+    assert (gathered.time_ps, gathered.bound_ps) == (4 * US, pytest.approx(4 * US, abs=10))
     nothing = simulate_collective(Collective.uneven(Kind.GATHER, 3, [7_000, 0, 0], root=0), STAR3, "direct")
     assert nothing.time_ps == nothing.bound_ps == 0
 

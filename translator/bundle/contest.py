@@ -39,7 +39,9 @@ class ProgramContest:
             found: set[int] = set()
             for size in sizes:
                 found |= {at for at in [self._quickest(size, found)] if at is not None}
-            if not found and self._members:
+            if not found and not self._refused:
+                return []  # none serves any of the sizes
+            if not found:
                 at = max(self._refused)
                 raise placed(self._members[at][0].path, self._refused[at]) from self._refused[at]
             for at in found - proved:
@@ -64,8 +66,8 @@ class ProgramContest:
         return self._best.get(size)
 
     def _quickest(self, size: int, first: Set[int]) -> int | None:
-        """That of the fewest thread blocks among those that are as quick as any, but for a 64th; `first`: those that
-        were it at other sizes, which mostly leave few of the others a chance."""
+        """That of the fewest thread blocks among those that were tried and are as quick as any, but for a 64th;
+        `first`: those that were it at other sizes, which mostly leave few of the others a chance."""
         left = [at for at in range(len(self._members)) if at not in self._refused]
         found: list[tuple[int, int, int]] = []  # time, thread blocks, member
         in_vain: dict[tuple[Path, str], int] = {}
@@ -94,7 +96,8 @@ class ProgramContest:
         """The members, those of the source with the best guess first, and whether there is one: as good ones in their
         order, which begins with the plainest."""
         guesses = {at: self._members[at][1].guess_ps(size) for at in left}
-        alike = max(1, min(guesses.values(), default=1) // _ALIKE)
+        least = min((guess for guess in guesses.values() if guess), default=0)
+        alike = max(1, least // _ALIKE)
         of_source: dict[Path, int] = {}
         for at in left:
             path = self._members[at][0].path
@@ -103,7 +106,7 @@ class ProgramContest:
         def order(at: int) -> tuple[bool, int, int, int]:
             return at not in first, of_source[self._members[at][0].path], guesses[at] // alike, at
 
-        most = _FAR * min((guess for guess in guesses.values()), default=0)
+        most = _FAR * least  # of those that nothing is known of the guess is 0
         yield from ((at, guesses[at] > 0) for at in sorted(left, key=order) if guesses[at] <= most)
 
     def _taken_ps(self, at: int, size: int) -> int:

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.schedule import Protocol, Schedule, dependencies
+from hocket.schedule.schedule import busiest_of
+from hocket.topology import routes
+from hocket.topology.model import DEFAULT_ROUTING
 from hocket.translator.lowering.lowering import Strategy
 from hocket.translator.msccl.profile import Profile
 
@@ -44,9 +47,21 @@ class LeastTime:
         if protocol.pace is None or strategy.merged != 1:
             return 0, 0.0, 0.0, 0.0
         share = size_bytes / max(self._schedule.collective.size_bytes, 1)
-        links = self._schedule.busiest_link_ps * share * float(protocol.wire)
+        links = self._links_ps * share * float(protocol.wire)
         chain = self._chain_ps(strategy, protocol, share)
         return protocol.pace.start_ps, links, self._connection_ps(strategy, share), chain
+
+    @cached_property
+    def _links_ps(self) -> float:
+        """Of the busiest link, when messages take the ways of the network, which are not always the schedule's."""
+        schedule, topology = self._schedule, self._schedule.topology
+        if topology.routing != DEFAULT_ROUTING or not len(self._src):
+            return 0.0
+        pairs, place = np.unique(np.stack([self._src, self._dst]), axis=1, return_inverse=True)
+        moved = np.bincount(place.ravel(), self._bytes)
+        found = routes(topology.graph, schedule.ranks[pairs.T].astype(np.int32))
+        load = np.bincount(found.links, np.repeat(moved, np.diff(found.offset)), minlength=topology.num_links)
+        return float(busiest_of(topology, load))
 
     def _connection_ps(self, strategy: Strategy, share: float) -> float:
         """Of the connections of two ranks that take longest."""

@@ -16,7 +16,16 @@ from hocket.translator.lowering.least_time import LeastTime
 from hocket.translator.lowering.lower import lower_by
 from hocket.translator.lowering.lowering import Strategy
 
-MACHINES = {spec: load(spec) for spec in ("dgx-h100:gpus=4", "dgx-h100:nodes=2,gpus=2", "dgx-1:gpus=4")}
+MACHINES = {
+    spec: load(spec)
+    for spec in (
+        "dgx-h100:gpus=4",
+        "dgx-h100:nodes=2,gpus=2",
+        "dgx-1:gpus=4",
+        "torus:2x2,bandwidth=50GB/s,latency=500ns",
+        "ring:4,bandwidth=50GB/s,latency=500ns",
+    )
+}
 KINDS = (Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.REDUCE_SCATTER, Kind.BROADCAST, Kind.ALL_TO_ALL)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from hocket.api.parts import Failures
 from hocket.api.progress import Progress
 from hocket.api.synthesize.candidates import Candidates
 from hocket.api.synthesize.problems import read_sizes
@@ -15,12 +16,12 @@ from hocket.api.synthesize.request import Synthesis
 from hocket.api.synthesize.stock import LibraryTimes, stock_library
 from hocket.base.errors import RequestError, ScheduleError
 from hocket.base.units import format_bandwidth, format_time, parse_duration
-from hocket.schedule import Costs, Protocol, bound_of_any_chunks, read_costs, retime
+from hocket.schedule import Collective, Costs, Protocol, bound_of_any_chunks, read_costs, retime
 from hocket.schedule.algorithms import build
 from hocket.schedule.kernel_links import with_kernels
 from hocket.synthesizer import Problem, ScheduleWindow, Search, windows
 from hocket.synthesizer.supervision import Watch
-from hocket.topology import Topology
+from hocket.topology import Topology, rank_routes
 from hocket.translator import DEVICE_RUNTIME, UNLIMITED, Lowering, priced_profile, priced_protocols
 from hocket.translator.bundle import BundleReport, NothingToGain, Source, write_bundle
 from hocket.translator.bundle.contest import NEVER_PS
@@ -29,6 +30,10 @@ from hocket.translator.mscclpp import PLAN_RUNTIME
 from hocket.translator.targets import RUNTIMES
 
 __all__ = ["perform_programs"]
+
+_ELEMENT = 4  # bytes of a float32
+#: Runtimes that pad what a program's chunks do not divide.
+_PAD = (DEVICE_RUNTIME.name,)
 
 
 def perform_programs(
@@ -47,7 +52,8 @@ def perform_programs(
     sources = Candidates(problem, profile, sizes, searching).sources()
     if runtime == PLAN_RUNTIME:
         sources += _over_switches(problem, sizes[-1])
-    stock = stock_library(request.topology, problem.collective, progress)
+    failed = request.failures != Failures()  # of which the library's model knows nothing
+    stock = None if failed else stock_library(request.topology, problem.collective, progress)
     report: BundleReport | None
     try:
         report = write_bundle(
@@ -149,13 +155,19 @@ def _bound(problem: Problem, profile: Profile, size: int) -> int:
     if profile.name != PLAN_RUNTIME:  # whose plans alone have switches compute
         topology = replace(topology, in_network=())
 
+    ranks = topology.num_ranks
+    passed_on = len(rank_routes(topology.graph).offset) - 1 < ranks * (ranks - 1)  # by ranks, in one step all the way
+
+    def bound_ps(of: Collective, seen: Topology) -> int:
+        return bound_of_any_chunks(of, seen, group=problem.group).time_ps
+
     def at_least(protocol: Protocol) -> int:
-        launch = 0 if protocol.pace is None else protocol.pace.start_ps
-        without = protocol.pace and replace(protocol.pace, inside_ps=0, between_ps=0)
-        on_links = with_kernels(topology, replace(protocol, pace=without))
-        in_steps = with_kernels(topology, protocol)
-        of_both = ((collective, on_links), (tiny, in_steps))
-        return launch + max(bound_of_any_chunks(one, seen, group=problem.group).time_ps for one, seen in of_both)
+        pace = protocol.pace
+        on_links = with_kernels(topology, replace(protocol, pace=pace and replace(pace, inside_ps=0, between_ps=0)))
+        if pace is None:
+            return bound_ps(collective, on_links)
+        in_steps = pace.inside_ps if passed_on else bound_ps(tiny, with_kernels(topology, protocol))
+        return pace.start_ps + max(bound_ps(collective, on_links), in_steps)
 
     chosen = [profile.protocols[name] for name in profile.priced] or [profile.protocols["Simple"]]
     return min(map(at_least, chosen))
@@ -168,6 +180,8 @@ def _row(size: int, report: BundleReport | None, stock: LibraryTimes | None, bou
     for number, file in enumerate(files, 1):
         if file.in_place != files[0].in_place or not file.min_bytes <= size <= file.max_bytes:
             continue
+        if size % (file.chunks * max(file.alignment, _ELEMENT)) and report and report.bundle.runtime not in _PAD:
+            continue  # the runtime takes its own algorithm
         near = min(file.predicted, key=lambda one: abs(one.size_bytes - size))
         return ProgramRow(size, bound_ps, told, number, file, near.time_ps)
     return ProgramRow(size, bound_ps, told)
