@@ -15,7 +15,7 @@ bool is_alike(const Algorithm& algorithm, const Request& request) {
 }
 
 bool is_in_window(const Algorithm& algorithm, const Request& request) {
-  const int64_t bytes = algorithm.chunk_bytes(request.share_bytes, request.element_bytes) * algorithm.chunks;
+  const int64_t bytes = request.share_bytes * (request.kind->has_shares ? request.ranks : 1);
   return bytes >= algorithm.min_bytes && (algorithm.max_bytes == 0 || bytes <= algorithm.max_bytes);
 }
 
