@@ -11,7 +11,7 @@ from hocket.schedule.protocols import Protocol
 from hocket.topology import Topology, rank_routes, routes
 from hocket.topology.routing import Routes
 
-__all__ = ["passes_ranks", "with_kernels", "with_steps"]
+__all__ = ["passes_ranks", "with_kernels", "with_reach", "with_steps"]
 
 
 def with_steps(topology: Topology, pace: Pace, pairs: NDArray[np.int32] | None = None) -> Topology:
@@ -46,15 +46,17 @@ def with_kernels(topology: Topology, protocol: Protocol) -> Topology:
     """As `with_steps`, for all ranks; and links carry what the protocol leaves of their bandwidth to data, those inside
     machines of what kernels reach of it. So a search on them counts steps and bytes as the kernels do; launches and the
     bandwidth of thread blocks are left out."""
-    pace = protocol.pace
-    bandwidth = _share(topology.bandwidth, protocol.wire)
-    if pace is None:
-        return replace(topology, bandwidth=bandwidth)
+    seen = replace(topology, bandwidth=_share(topology.bandwidth, protocol.wire))
+    return seen if protocol.pace is None else with_steps(with_reach(seen, protocol.pace), protocol.pace)
+
+
+def with_reach(topology: Topology, pace: Pace) -> Topology:
+    """The links that routes inside machines alone take carry what kernels reach of their bandwidth."""
     found = _routes(topology, None)
     out = np.repeat(~_inside(topology, found), np.diff(found.offset))
     only_inside = np.bincount(found.links[out], minlength=topology.num_links) == 0
-    reached = np.where(only_inside, _share(bandwidth, pace.inside_wire), bandwidth)
-    return replace(with_steps(topology, pace), bandwidth=reached)
+    reached = np.where(only_inside, _share(topology.bandwidth, pace.inside_wire), topology.bandwidth)
+    return replace(topology, bandwidth=reached)
 
 
 def _share(bandwidth: NDArray[np.int64], wire: Fraction) -> NDArray[np.int64]:

@@ -105,7 +105,10 @@ class GroupCommunicator:
     def all_reduce(
         self, tensor: torch.Tensor, op: Any = dist.ReduceOp.SUM, out: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """In place, or into `out`, of as many elements."""
+        """In place, or into `out`, which has its shape and type. Raises HocketError for another."""
+        if out is not None and (out.shape, out.dtype) != (tensor.shape, tensor.dtype):
+            had, wanted = f"{tuple(out.shape)} of {out.dtype}", f"{tuple(tensor.shape)} of {tensor.dtype}"
+            raise HocketError(f"all_reduce: out is {had}: expected {wanted}, as the tensor")
         return self._run(DirectCall(Kind.ALL_REDUCE, tensor, tensor if out is None else out, op))
 
     def all_gather(self, out: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:

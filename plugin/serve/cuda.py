@@ -98,7 +98,7 @@ class CudaTransport:
 
     def close(self) -> None:
         """Tells the others that this rank gives up, beside a kernel that may wait."""
-        with torch.cuda.stream(torch.cuda.Stream(self._device)):
+        with torch.cuda.device(self._device), torch.cuda.stream(torch.cuda.Stream(self._device)):
             for peer in range(self._wiring.num_ranks):
                 self._symmetric.get_buffer(peer, (1,), torch.int64).fill_(self._rank + 1)
 
@@ -106,6 +106,10 @@ class CudaTransport:
         return self._loaded.lacks(binding)
 
     def run(self, binding: Binding, timeout: timedelta) -> None:
+        with torch.cuda.device(self._device):  # the driver takes the current one's context, and its default stream
+            self._run(binding, timeout)
+
+    def _run(self, binding: Binding, timeout: timedelta) -> None:
         if words := words_told(self._told):
             raise HocketError(f"a call before this one: {words}")
         choice = binding.choice

@@ -33,17 +33,18 @@ Searching = Callable[[Problem, Sequence[int], int | None], list[ScheduleWindow]]
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """Of a problem, for programs of a `profile` whose protocols are priced; `sizes` ascending, in bytes. `search`
-    answers a problem at several sizes."""
+    answers a problem at several sizes; `natives`: native algorithms compete."""
 
     problem: Problem
     profile: Profile
     sizes: Sequence[int]
     search: Searching
+    natives: bool = True
 
     def sources(self) -> list[Source]:
         """Each with the size that it is best at. Raises what the search raises."""
         found: dict[bytes, Source] = {}
-        for source in (*self._searched(), *self._natives()):
+        for source in (*self._searched(), *(self._natives() if self.natives else ())):
             found.setdefault(_steps(source), source)
         return list(found.values())
 

@@ -87,13 +87,14 @@ def _check_programs(request: Synthesis) -> None:
         "--group": bool(request.groups.group),
         "--sizes": request.sizes is not None,
         "--blocking": request.blocking,
-        "--report": request.report is not None,
         "--objective": request.objective != Objective.AUTO,
     }
     if names := [name for name, is_asked in asked.items() if is_asked]:
         raise RequestError(
             f"--for {request.runtime} makes programs of all ranks for a size or a range: drop {names[0]}"
         )
+    if request.report is not None:
+        raise RequestError("--for has a table and --json, no page yet: drop --report")
     if request.collective in (BARRIER, "custom"):
         raise RequestError(f"no runtime runs programs of {request.collective}: drop --for")
 

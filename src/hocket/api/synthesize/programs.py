@@ -15,15 +15,17 @@ from hocket.api.synthesize.programs_result import ProgramRow, ProgramsResult
 from hocket.api.synthesize.request import Synthesis
 from hocket.api.synthesize.stock import LibraryTimes, stock_library
 from hocket.base.errors import RequestError, ScheduleError
+from hocket.base.files import require_place
 from hocket.base.units import format_bandwidth, format_time, parse_duration
 from hocket.schedule import Collective, Costs, Protocol, bound_of_any_chunks, read_costs, retime
 from hocket.schedule.algorithms import build
 from hocket.schedule.kernel_links import with_kernels
 from hocket.synthesizer import Problem, ScheduleWindow, Search, windows
+from hocket.synthesizer.portfolio import AUTO
 from hocket.synthesizer.supervision import Watch
 from hocket.topology import Topology, rank_routes
 from hocket.translator import DEVICE_RUNTIME, UNLIMITED, Lowering, priced_profile, priced_protocols
-from hocket.translator.bundle import BundleReport, NothingToGain, Source, write_bundle
+from hocket.translator.bundle import BundleReport, NothingToGain, Source, check_replaceable, write_bundle
 from hocket.translator.bundle.contest import NEVER_PS
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.mscclpp import PLAN_RUNTIME
@@ -45,15 +47,21 @@ def perform_programs(
         raise RequestError(f"--for {runtime}: expected one of {', '.join(RUNTIMES)}")
     if output is None:
         raise RequestError(f"--for {runtime} writes a bundle: say where with -o FOLDER")
+    check_replaceable(Path(output))
+    require_place(output)
     sizes = read_sizes(request)
+    if sizes[0] < (least := problem.collective.num_ranks * _ELEMENT):
+        raise RequestError(f"--size: programs are for {least} bytes or more, an element for each rank")
     costs = None if request.costs is None else read_costs(request.costs)
     profile = _profile(runtime, costs, problem.topology)
     searching = partial(_searched, search=search, request=request, watch=watch)
-    sources = Candidates(problem, profile, sizes, searching).sources()
+    sources = Candidates(problem, profile, sizes, searching, natives=request.engine == AUTO).sources()
     if runtime == PLAN_RUNTIME:
         sources += _over_switches(problem, sizes[-1])
     failed = request.failures != Failures()  # of which the library's model knows nothing
-    stock = None if failed else stock_library(request.topology, problem.collective, progress)
+    reach = profile.protocols["Simple"].pace
+    stock = None if failed else stock_library(request.topology, problem.collective, reach, progress)
+    progress.status(f"comparing programs of {len(sources)} schedules at {len(sizes)} sizes")
     report: BundleReport | None
     try:
         report = write_bundle(
@@ -69,20 +77,21 @@ def perform_programs(
     except NothingToGain:
         report = None
     rows = [_row(size, report, stock, _bound(problem, profile, size)) for size in sizes]
+    several = len(set(problem.topology.machine.tolist())) > 1
     return ProgramsResult(
         request,
         report,
         rows,
         topology=problem.topology.name,
         ranks=problem.collective.num_ranks,
-        kernels=[*_kernels(profile, costs), *_far(runtime, problem)],
+        kernels=[*_kernels(profile, costs, several), *_far(runtime, several)],
         stock=stock.described if stock else "",
     )
 
 
-def _far(runtime: str, problem: Problem) -> list[str]:
+def _far(runtime: str, several: bool) -> list[str]:
     """What does not hold yet of a runtime on several machines."""
-    if runtime != DEVICE_RUNTIME.name or len(set(problem.topology.machine.tolist())) == 1:
+    if runtime != DEVICE_RUNTIME.name or not several:
         return []
     return [
         "the device engine's kernel between nodes, which is not there yet: jobs send these programs' messages by the"
@@ -90,14 +99,14 @@ def _far(runtime: str, problem: Problem) -> list[str]:
     ]
 
 
-def _kernels(profile: Profile, costs: Costs | None) -> list[str]:
+def _kernels(profile: Profile, costs: Costs | None, several: bool) -> list[str]:
     """What the runtime's kernels take."""
     if not profile.priced:
         return [f"links alone: what kernels of {profile.name} take here is not known; --costs FILE says it"]
     source = f" ({costs.measured})" if costs and costs.measured else ""
     return [
         f"kernels of {profile.name} by {name}{source}: launch {format_time(pace.start_ps)}, step"
-        f" {format_time(pace.inside_ps)} (between nodes {format_time(pace.between_ps)}), thread block"
+        f" {format_time(pace.inside_ps)}{f' (between nodes {format_time(pace.between_ps)})' * several}, thread block"
         f" {format_bandwidth(pace.bandwidth)}"
         for name in profile.priced
         if (pace := profile.protocols[name].pace)
@@ -117,7 +126,7 @@ def _searched(
     if chunks is not None:
         problem = replace(problem, collective=replace(problem.collective, chunks_per_rank=chunks))
     limit = None if request.time_limit is None else parse_duration(request.time_limit)
-    return windows(
+    found = windows(
         problem,
         sizes,
         search,
@@ -126,6 +135,9 @@ def _searched(
         time_limit_s=limit,
         watch=watch,
     )
+    if sum(len(window.sizes) for window in found) < len(sizes):  # Ctrl-C ended it
+        raise KeyboardInterrupt
+    return found
 
 
 def _over_switches(problem: Problem, size: int) -> list[Source]:

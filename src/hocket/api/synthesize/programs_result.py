@@ -130,4 +130,4 @@ class ProgramsResult(Result):
             write_json(self.request.json, self.as_json())
 
 
-_HEADS = ("size", "", "program", "by", "time", "stock", "", "gain", "bound")
+_HEADS = ("size", "", "program", "by", "time", "stock", "", "gain", "program bound")

@@ -13,8 +13,8 @@ __all__ = ["Synthesis"]
 class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
     """Make a schedule of COLLECTIVE for a topology, prove it right, and compare it with a lower bound.
 
-    A lower bound is a time that no schedule of as many chunks can beat; ratio is the schedule's time over it. For a
-    range of sizes, the schedules that are the quickest somewhere in it, and where.
+    A lower bound is a time that no schedule can beat, of as many chunks or of any number; ratio is the schedule's time
+    over the latter. For a range of sizes, the schedules that are the quickest somewhere in it, and where.
     """
 
     writes_in_steps: ClassVar[bool] = True
@@ -22,7 +22,7 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
         "hocket synthesize all_reduce -t mesh:4x4,bandwidth=50GB/s,latency=500ns -s 64MiB -o ar.schedule",
         "hocket synthesize all_gather -t dgx-a100:nodes=2 -s 1KiB..1GiB:32 -o schedules/",
         "hocket synthesize all_reduce -t ring:8,bandwidth=50GB/s,latency=500ns -s 64MiB --engine native:ring",
-        "hocket synthesize all_reduce -t dgx-h100:nodes=2 -s 1KiB..1GiB:4 --for device -o bundle/",
+        "hocket synthesize all_reduce -t dgx-h100 -s 1KiB..256MiB:16 --for device -o bundle/",
     )
 
     collective: Annotated[
@@ -47,7 +47,7 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
     ] = None
     groups: GroupOptions = GroupOptions()
     failures: Failures = Failures()
-    chunks: Annotated[int, option("Chunks a rank (default: tries 1, 2, 4, ...).", ge=1)] | None = None
+    chunks: Annotated[int, option("Chunks a rank (default: the best number).", ge=1)] | None = None
     root: Annotated[int, option("Root of broadcast, reduce, gather and scatter.", ge=0)] = 0
     engine: Annotated[
         str,

@@ -10,8 +10,11 @@ from hocket.api.simulate.library import StockMachine, stock_machine
 from hocket.api.simulate.perform import question_of
 from hocket.api.simulate.rccl import rccl_time
 from hocket.api.simulate.request import Simulation
+from hocket.base.collectives import nccl_name
 from hocket.base.errors import HocketError
-from hocket.schedule import Collective
+from hocket.nccl.names import COLLECTIVES
+from hocket.schedule import Collective, Pace
+from hocket.schedule.kernel_links import with_reach
 from hocket.simulator import simulate_collective
 from hocket.simulator.algorithm_choice import LIBRARY
 
@@ -31,10 +34,12 @@ class StockTime:
 
 @dataclass(frozen=True, eq=False)
 class LibraryTimes:
-    """The library on the machines of a topology, for the sizes of one collective; `described` in a sentence."""
+    """The library on the machines of a topology, for the sizes of one collective; `described` in a sentence. `pace`:
+    what its kernels reach of links, where that is known."""
 
     collective: Collective
     machine: StockMachine
+    pace: Pace | None = None
 
     @property
     def described(self) -> str:
@@ -52,8 +57,13 @@ class LibraryTimes:
         if self.machine.rccl is not None:
             told = rccl_time(self.machine.rccl, asked.kind, whole)
             return None if told is None else StockTime(told.algorithm.removeprefix("RCCL's model "), told.time_ps)
+        topology, pace = self.machine.topology, self.pace
+        if (
+            pace is not None and nccl_name(asked.kind) not in COLLECTIVES
+        ):  # messages, on links as its kernels reach them
+            topology = with_reach(topology, pace)
         try:
-            found = simulate_collective(asked, self.machine.topology, LIBRARY, nccl=self.machine.nccl)
+            found = simulate_collective(asked, topology, LIBRARY, nccl=self.machine.nccl)
         except HocketError:
             return None
         name = found.collectives[0].algorithm.removeprefix("NCCL's model ")
@@ -65,10 +75,10 @@ def _taken(library: LibraryTimes, size_bytes: int) -> StockTime | None:
     return library._taken(size_bytes)
 
 
-def stock_library(spec: str, collective: Collective, progress: Progress) -> LibraryTimes | None:
+def stock_library(spec: str, collective: Collective, pace: Pace | None, progress: Progress) -> LibraryTimes | None:
     """None where no library is known to run there."""
     request = Simulation(what=str(collective.kind), topology=(spec,))
     machine = stock_machine(question_of(request, progress), spec, runs=True, native="none")
     if machine.nccl is None and machine.rccl is None:
         return None
-    return LibraryTimes(collective, machine)
+    return LibraryTimes(collective, machine, pace)
