@@ -51,6 +51,7 @@ class CallPrograms:
         self._stock_ps = stock_ps
         self.unfit: dict[Path, str] = {}
         self._times: dict[int, ProgramTimes] = {}
+        self._told: dict[tuple[int, str, int, int], int] = {}  # by thread blocks, protocol, instances and size
         lowered = [(source, self._lowered(source, lowering)) for source in sources.members]
         if self.unfit and not any(programs for _, programs in lowered):
             raise ScheduleError(next(iter(self.unfit.values())))
@@ -156,20 +157,20 @@ class CallPrograms:
         one, protocols = lowered.one, self._target.protocols
         if isinstance(one, Schedule):
             return self._on_switches_ps(one, size)
-        key = id(one.gpus)  # thread blocks of several protocols; what is known of them keeps them
-        if key not in self._times:
-            self._times[key] = ProgramTimes(one, self._sources.topology, self._sources.ranks)
-        time_ps = self._times[key].at(size, protocols, one.protocol, lowered.instances)
-        if time_ps is not None:
-            return time_ps
-        program = lowered.program
+        number = id(one.gpus)  # of thread blocks for several protocols; their times keep them
+        key = number, one.protocol, lowered.instances, size
+        if number not in self._times:
+            self._times[number] = ProgramTimes(one, self._sources.topology, self._sources.ranks)
+        if key not in self._told:
+            time_ps = self._times[number].at(size, protocols, one.protocol, lowered.instances)
+            self._told[key] = self._simulated_ps(lowered, size) if time_ps is None else time_ps
+        return self._told[key]
+
+    def _simulated_ps(self, lowered: Lowered, size: int) -> int:
+        program, ranks = lowered.program, self._sources.ranks
         assert isinstance(program, Program)
         return simulate_program(
-            program,
-            self._sources.topology,
-            size,
-            protocols=protocols,
-            placement=self._sources.ranks,
+            program, self._sources.topology, size, protocols=self._target.protocols, placement=ranks
         ).time_ps
 
     def _on_switches_ps(self, schedule: Schedule, size: int) -> int:

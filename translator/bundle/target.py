@@ -224,10 +224,11 @@ class _Known:
 
     def __init__(self) -> None:
         self.programs: dict[bool, Known] = {}
-        self._fit: dict[tuple[int, str], tuple[Program, bool]] = {}
+        self._fit: dict[int, tuple[Program, bool]] = {}
 
     def fits(self, program: Program, profile: Profile) -> bool:
-        key = id(program.gpus), program.protocol
+        """The same over any protocol, whose name alone is in the text."""
+        key = id(program.gpus)
         if key not in self._fit:
             self._fit[key] = program, _fits(program, profile)  # kept, so that no other comes to have that id
         return self._fit[key][1]

@@ -72,7 +72,8 @@ class Unrolled {
     const int64_t num_messages = std::ssize(messages_.connection), first = messages_.row[pass] * num_messages;
     number_.assign(num_messages, -1);
     for (int64_t message = 0; message < num_messages; message++) {
-      if (messages_.bytes[first + message] > 0) number_[message] = add_message(message, messages_.bytes[first + message]);
+      const int64_t bytes = messages_.bytes[first + message];
+      if (bytes > 0) number_[message] = add_message(message, bytes);
     }
     for (int64_t node = 0; node < count_; node++) {
       const int32_t message = nodes_.message[node];

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -85,6 +86,42 @@ TEST(MaxMin, SharesAsInTheTextbook) {
   EXPECT_EQ(sharing.rate(0), (Rate{4 * unit, 1}));
   EXPECT_EQ(sharing.rate(2), (Rate{6 * unit, 1}));
   EXPECT_EQ(sharing.rate(3), (Rate{4 * unit, 1}));
+}
+
+TEST(MaxMin, StandsForFlowsAlike) {
+  // To the unit, whatever came before: one flow for several is as if all of them came and went together.
+  Random random{7};
+  const std::vector<Bandwidth> capacity{97, 41, 1009, 13, 200};
+  for (int round = 0; round < 50; round++) {
+    const int64_t alike = 1 + static_cast<int64_t>(random.below(5));
+    MaxMin folded(capacity), all(capacity);
+    std::map<uint32_t, std::vector<int32_t>> present;
+    for (uint32_t step = 0; step < 40; step++) {
+      if (!present.empty() && random.below(3) == 0) {
+        const uint32_t gone = std::next(present.begin(), static_cast<int64_t>(random.below(present.size())))->first;
+        folded.remove(gone);
+        for (uint32_t copy = 0; copy < alike; copy++) all.remove(gone * 8 + copy);
+        folded.update();
+        all.update();
+        present.erase(gone);
+      } else {
+        std::vector<int32_t>& links = present[step];
+        for (int32_t link = 0; link < std::ssize(capacity); link++) {
+          if (random.below(2) == 0) links.push_back(link);
+        }
+        if (links.empty()) links.push_back(0);
+        const auto weight = static_cast<int64_t>(1 + random.below(3));
+        folded.add(step, links, weight, alike);
+        for (uint32_t copy = 0; copy < alike; copy++) all.add(step * 8 + copy, links, weight);
+        folded.update();
+        all.update();
+      }
+      for (const auto& [flow, links] : present) {
+        const Rate one = folded.rate(flow), other = all.rate(flow * 8);
+        EXPECT_TRUE(one.units == other.units && one.among == other.among);
+      }
+    }
+  }
 }
 
 TEST(MaxMin, SharesByWeight) {

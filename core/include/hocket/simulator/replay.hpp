@@ -56,7 +56,8 @@ struct Outcome {
 /// one access after the other; those of one instant in the order of their nodes.
 /// While a rank has a communication of its own (from when it reaches the node until that is done) it computes more
 /// slowly by `fidelity.slowdown`.
-/// Throws SimulationError when the model is unknown, or messages stand for several where they do not flow; Infeasible when something takes longer than the horizon.
+/// Throws SimulationError when the model is unknown, or messages stand for several where they do not flow; Infeasible
+/// when something takes longer than the horizon.
 Outcome replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
                std::string_view model, const Fidelity& fidelity);
 
