@@ -73,9 +73,10 @@ struct Choice {
 };
 
 /// The one rule that says which program serves a call: the first, in the order of the library, for the collective, the
-/// ranks, the root and the size (as called, not as padded); those that are right for the call's own way with buffers come
-/// before those of the other way, which run on a copy. It depends on nothing in which the ranks of a call may differ.
-/// Compare MSCCL's `mscclSelectAlgo` and MSCCL++'s `AlgorithmCollection`, whose first match in file order it keeps.
+/// ranks, the root and the size (as called, not as padded); those that are right for the call's own way with buffers
+/// come before those of the other way, which run on a copy. It depends on nothing in which the ranks of a call may
+/// differ. Compare MSCCL's `mscclSelectAlgo` and MSCCL++'s `AlgorithmCollection`, whose first match in file order it
+/// keeps.
 class Library {
  public:
   explicit Library(std::vector<Algorithm> algorithms) : algorithms_(std::move(algorithms)) {}
