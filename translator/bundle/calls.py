@@ -105,7 +105,7 @@ class CallPrograms:
         served = {first, last, *(size // unit * unit for size in self.sizes if first <= size <= last)}
         return (
             BundleFile(
-                path=f"{PROGRAMS}/{name}{self._target.suffix}",
+                path=f"{PROGRAMS}/{name}{written.suffix}",
                 in_place=self._in_place,
                 min_bytes=window.min_bytes,
                 max_bytes=window.max_bytes,

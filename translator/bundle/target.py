@@ -7,7 +7,6 @@ from typing import Protocol
 
 from hocket.schedule import Program, Schedule
 from hocket.schedule import Protocol as WireProtocol
-from hocket.translator.bundle.device_files import device_readme, device_script
 from hocket.translator.bundle.manifest import Bundle
 from hocket.translator.bundle.readme import readme
 from hocket.translator.bundle.script import run_script
@@ -20,7 +19,6 @@ from hocket.translator.lowering.proving import prove
 from hocket.translator.lowering.retarget import retarget
 from hocket.translator.lowering.strategies import in_steps
 from hocket.translator.msccl.profile import Profile
-from hocket.translator.msccl.profiles import DEVICE_RUNTIME
 from hocket.translator.msccl.xml_write import LimitError, check_limits
 from hocket.translator.translate import MANY_TRANSFERS, lower_best
 
@@ -31,10 +29,11 @@ README, SCRIPT = "README.md", "run.sh"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The text of a proved file, and what is said of it. `chunks` of `alignment` bytes divide the sizes it serves;
+    """The text of a proved file, and what is said of it. `suffix`: the ending of its name. `chunks` of `alignment` bytes divide the sizes it serves;
     `scratch_chunks` of the rank that has most; `proofs`: executions that proved it."""
 
     text: str
+    suffix: str
     chunks: int
     alignment: int
     protocol: str
@@ -90,13 +89,11 @@ class Lowered(Protocol):
 
 
 class Target(Protocol):
-    """A runtime: its name, the ending of its files, how many it loads (None: any number), and its protocols on the
-    wire; ranks of each node where it was told to differ from the topology's machines."""
+    """A runtime: its name, how many files it loads (None: any number), and its protocols on the wire; ranks of each node
+    where it was told to differ from the topology's machines."""
 
     @property
     def name(self) -> str: ...
-    @property
-    def suffix(self) -> str: ...
     @property
     def max_files(self) -> int | None: ...
     @property
@@ -117,7 +114,6 @@ class Target(Protocol):
 class XmlTarget:
     """A runtime that loads MSCCL XML."""
 
-    suffix = ".xml"
     ranks_per_node = None
 
     def __init__(self, profile: Profile) -> None:
@@ -147,8 +143,6 @@ class XmlTarget:
         return [_LoweredXml(prove(retarget(only, self._profile), self._profile).program, self._profile)]
 
     def companions(self, bundle: Bundle) -> dict[str, str]:
-        if self.name == DEVICE_RUNTIME.name:
-            return {README: device_readme(bundle), SCRIPT: device_script(bundle)}
         return {README: readme(bundle), SCRIPT: run_script(bundle)}
 
 
@@ -190,6 +184,7 @@ class _LoweredXml:
         program = proved.program
         return Written(
             text=proved.text,
+            suffix=".xml",
             chunks=program.chunks_per_loop,
             alignment=1,
             protocol=program.protocol,

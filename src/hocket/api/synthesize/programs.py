@@ -25,10 +25,14 @@ from hocket.translator import UNLIMITED, Lowering, priced_profile, priced_protoc
 from hocket.translator.bundle import BundleReport, NothingToGain, Source, write_bundle
 from hocket.translator.bundle.contest import NEVER_PS
 from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import DEVICE_RUNTIME
 from hocket.translator.mscclpp import PLAN_RUNTIME
 from hocket.translator.targets import RUNTIMES
 
 __all__ = ["perform_programs"]
+
+#: The runtimes whose programs have switches compute.
+_HAVE_SWITCHES = (PLAN_RUNTIME, DEVICE_RUNTIME.name)
 
 
 def perform_programs(
@@ -45,7 +49,7 @@ def perform_programs(
     profile = _profile(runtime, costs, problem.topology)
     searching = partial(_searched, search=search, request=request, watch=watch)
     sources = Candidates(problem, profile, sizes, searching).sources()
-    if runtime == PLAN_RUNTIME:
+    if runtime in _HAVE_SWITCHES:
         sources += _over_switches(problem, sizes[-1])
     stock = stock_library(request.topology, problem.collective, progress)
     report: BundleReport | None
@@ -134,7 +138,7 @@ def _bound(problem: Problem, profile: Profile, size: int) -> int:
     collective = replace(problem.collective, size_bytes=size, chunks_per_rank=1)
     tiny = replace(problem.collective, size_bytes=problem.collective.num_ranks, chunks_per_rank=1)
     topology = problem.topology
-    if profile.name != PLAN_RUNTIME:  # whose plans alone have switches compute
+    if profile.name not in _HAVE_SWITCHES:
         topology = replace(topology, in_network=())
 
     def at_least(protocol: Protocol) -> int:
