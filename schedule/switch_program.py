@@ -24,7 +24,7 @@ class SwitchRun(NamedTuple):
 
     head: int
     first: int
-    count: int
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class SwitchProgram:
     """A collective of ranks of one machine: each copies its part into its window, they meet, heads have the switches
     work, they meet, and each copies its result out. A kernel of `thread_blocks` on each rank does so.
 
-    `chunks_per_loop`: those that the whole buffer is cut into; `min_bytes`, `max_bytes`: the sizes it is meant for, both
-    inclusive (`max_bytes` 0: open); `root` matters for broadcast. It is right for calls in place, or for the others.
-    Raises ScheduleError for runs that lead outside of a rank's buffers.
+    `chunks_per_loop`: those that the whole buffer is cut into; `min_bytes`, `max_bytes`: the sizes it is meant for,
+    both inclusive (`max_bytes` 0: open); `root` matters for broadcast. It is right for calls in place, or for the
+    others. Raises ScheduleError for runs that lead outside of a rank's buffers.
     """
 
     name: str
@@ -64,7 +64,7 @@ class SwitchProgram:
             self._check(number, run)
 
     def _check(self, number: int, run: SwitchRun) -> None:
-        first, last = run.first, run.first + run.count - 1
+        first, last = run.first, run.first + run.chunks - 1
         where = f"run {number} (head {run.head}, chunks {first}..{last})"
         if not 0 <= run.head < self.num_ranks:
             raise ScheduleError(f"{where}: the head is not one of the ranks 0..{self.num_ranks - 1}")

@@ -12,6 +12,7 @@ from hocket.schedule.switch_program import SwitchProgram
 __all__ = ["SwitchProof", "execute_switches"]
 
 _Numbers = NDArray[np.int64]
+_Table = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,11 @@ def execute_switches(program: SwitchProgram) -> SwitchProof:
     return SwitchProof(program.in_place, program.chunks_per_loop)
 
 
-# A value is a number: of a sum the chunk of all ranks' inputs that was added, else a rank's input chunk, counted through
-# all ranks; -1 is nothing.
+# A value is a number: of a sum the chunk of all ranks' inputs that was added, else a rank's input chunk, counted
+# through all ranks; -1 is nothing.
 
 
-def _driven(program: SwitchProgram, tables: list[_Numbers]) -> _Numbers:
+def _driven(program: SwitchProgram, tables: list[_Table]) -> _Numbers:
     """What each chunk in the windows is after its head's work."""
     windows = _brought(program, tables) if program.adds else None
     results = np.full(program.chunks_per_loop, -1, np.int64)
@@ -58,7 +59,7 @@ def _driven(program: SwitchProgram, tables: list[_Numbers]) -> _Numbers:
                 continue
             place = slice(first, first + count)
             if (results[place] >= 0).any():
-                raise ScheduleError(f"chunks {first}..{first + count - 1} of head {head}: another run writes there, too")
+                raise ScheduleError(f"chunks {first}..{first + count - 1} of head {head}: another run is there, too")
             if windows is None:
                 results[place] = rank * program.input_chunks + np.arange(source, source + count)
             else:
@@ -66,7 +67,7 @@ def _driven(program: SwitchProgram, tables: list[_Numbers]) -> _Numbers:
     return results
 
 
-def _brought(program: SwitchProgram, tables: list[_Numbers]) -> _Numbers:
+def _brought(program: SwitchProgram, tables: list[_Table]) -> _Numbers:
     """The chunk of each rank's input that lies at each place of its window."""
     windows = np.full((program.num_ranks, program.chunks_per_loop), -1, np.int64)
     for rank, table in enumerate(tables):
@@ -82,10 +83,11 @@ def _sum(parts: _Numbers, first: int) -> _Numbers:
     if strange.size:
         rank, place = strange[0].tolist()
         raise ScheduleError(f"the sum of chunk {first + place} of the windows lacks rank {rank}'s contribution")
-    return parts[0]
+    added: _Numbers = parts[0]
+    return added
 
 
-def _taken(program: SwitchProgram, tables: list[_Numbers], results: _Numbers) -> _Numbers:
+def _taken(program: SwitchProgram, tables: list[_Table], results: _Numbers) -> _Numbers:
     """Each rank's output."""
     outputs = np.full((program.num_ranks, program.output_chunks), -1, np.int64)
     for rank, table in enumerate(tables):

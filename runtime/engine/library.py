@@ -25,8 +25,8 @@ ONLY_OVER_SWITCHES = "its programs are over switches, which the device engine al
 
 @dataclass(frozen=True, eq=False)
 class ServedProgram:
-    """A proved program, of connections or over switches, which the device engine alone runs; `name` is its file as reports show it, `groups` the ranks of the groups that it is for (none:
-    of any that is as large)."""
+    """A proved program, of connections or over switches, which the device engine alone runs; `name` is its file as
+    reports show it, `groups` the ranks of the groups that it is for (none: of any that is as large)."""
 
     name: str
     program: Program | SwitchProgram
@@ -166,7 +166,8 @@ class Library:
 
     def write(self, folder: Path, exchanging: bool) -> None:
         """The files that the engine reads in other processes: `index`, and what rank R does in the program at position
-        N, `N.R` (of those over switches, which lie in the wiring, there is none); where it is `exchanging`, `N.R.in_place` and `N.R.out_of_place` in rounds, as far as it is right."""
+        N, `N.R` (of those over switches, which lie in the wiring, there is none); where it is `exchanging`,
+        `N.R.in_place` and `N.R.out_of_place` in rounds, as far as it is right."""
         hand_over(folder / "index", self.index)
         for number, algorithm in enumerate(self.algorithms):
             if algorithm.over_switches:

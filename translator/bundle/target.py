@@ -29,8 +29,9 @@ README, SCRIPT = "README.md", "run.sh"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The text of a proved file, and what is said of it. `suffix`: the ending of its name. `chunks` of `alignment` bytes divide the sizes it serves;
-    `scratch_chunks` of the rank that has most; `proofs`: executions that proved it."""
+    """The text of a proved file, and what is said of it. `suffix`: the ending of its name. `chunks` of `alignment`
+    bytes divide the sizes it serves; `scratch_chunks` of the rank that has most; `proofs`: executions that proved
+    it."""
 
     text: str
     suffix: str
@@ -89,8 +90,8 @@ class Lowered(Protocol):
 
 
 class Target(Protocol):
-    """A runtime: its name, how many files it loads (None: any number), and its protocols on the wire; ranks of each node
-    where it was told to differ from the topology's machines."""
+    """A runtime: its name, how many files it loads (None: any number), and its protocols on the wire; ranks of each
+    node where it was told to differ from the topology's machines."""
 
     @property
     def name(self) -> str: ...

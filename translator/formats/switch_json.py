@@ -47,7 +47,7 @@ def to_switch_json(program: SwitchProgram) -> str:
         in_place=program.in_place,
         min_bytes=program.min_bytes,
         max_bytes=program.max_bytes,
-        runs=[tuple(run) for run in program.runs],
+        runs=[(head, first, chunks) for head, first, chunks in program.runs],
     )
     return msgspec.json.encode(form).decode() + "\n"
 

@@ -8,10 +8,7 @@ import numpy as np
 from hocket.base.errors import ScheduleError
 from hocket.schedule import SWITCH_KINDS, Kind, Schedule, SwitchRun
 
-__all__ = ["SWITCH_BLOCKS", "goes_over_switches", "switch_runs"]
-
-#: Thread blocks, unless said: what it takes of 60 GB/s, NCCL's plan for one, to fill an H100's 450 GB/s.
-SWITCH_BLOCKS = 8
+__all__ = ["goes_over_switches", "switch_runs"]
 
 
 def goes_over_switches(schedule: Schedule) -> bool:

@@ -7,7 +7,7 @@ from msgspec import structs
 from hocket.base.errors import ScheduleError
 from hocket.base.units import format_limit
 from hocket.schedule import Kind, Program, Schedule
-from hocket.translator.lowering.heads import SWITCH_BLOCKS, goes_over_switches
+from hocket.translator.lowering.heads import goes_over_switches
 from hocket.translator.lowering.lower import lower
 from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.msccl.profiles import UNLIMITED
@@ -27,6 +27,7 @@ __all__ = ["TranslatedPlan", "join_blocks", "lower_to_plan"]
 
 _ONE_SIDED = replace(UNLIMITED, one_sided=True)
 _MAX_CHANNELS = 64  # connections of a pair of ranks; each has a thread block at both ends
+_SWITCH_BLOCKS = 8  # what it takes of 60 GB/s, NCCL's plan for a thread block, to fill an H100's 450 GB/s
 _MAX_STEPS_TIMES_BLOCKS = 1 << 30  # beyond it a proof takes longer than half a minute, and more than 1 GB
 
 
@@ -116,7 +117,7 @@ def _over_switches(schedule: Schedule, asked: Lowering, nodes: RankNodes) -> Tra
         collective=COLLECTIVE_NAMES[collective.kind],
         protocol="Simple",
         in_place=in_place,
-        gpus=multicast_gpus(schedule, nodes, asked.channels or SWITCH_BLOCKS, in_place=in_place),
+        gpus=multicast_gpus(schedule, nodes, asked.channels or _SWITCH_BLOCKS, in_place=in_place),
         min_message_size=asked.min_bytes,
     )
     return _proved(plan, asked, collective.root, None)
