@@ -13,8 +13,9 @@ __all__ = ["SWITCH_KINDS", "SwitchProgram", "SwitchRun"]
 
 #: The collectives that there are such programs for.
 SWITCH_KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER, Kind.BROADCAST)
-#: Chunks of all ranks' windows: what a proof has memory for.
-_MAX_PLACES = 1 << 26
+#: Ranks of one machine, and chunks of all their windows: what a proof has time for.
+_MAX_RANKS = 1024
+_MAX_PLACES = 1 << 20
 _MAX_BLOCKS = 1024
 
 
@@ -52,8 +53,12 @@ class SwitchProgram:
         n, chunks = self.num_ranks, self.chunks_per_loop
         if self.kind not in SWITCH_KINDS:
             raise ScheduleError(f"switches do {', '.join(SWITCH_KINDS)}; no {self.kind}")
-        if n < 1 or chunks < 1 or n * chunks > _MAX_PLACES:
+        if not 1 <= n <= _MAX_RANKS:
+            raise ScheduleError(f"{n} ranks: expected 1 to {_MAX_RANKS}")
+        if chunks < 1 or n * chunks > _MAX_PLACES:
             raise ScheduleError(f"{chunks} chunks on each of {n} ranks: expected 1 to {_MAX_PLACES} in all")
+        if len(self.runs) > chunks:
+            raise ScheduleError(f"{len(self.runs)} runs of {chunks} chunks: expected one a chunk at most")
         if self.kind.in_blocks and chunks % n:
             raise ScheduleError(f"{self.kind} on {n} ranks in {chunks} chunks: expected a multiple of the ranks")
         if not 0 <= self.root < n:

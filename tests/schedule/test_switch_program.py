@@ -65,7 +65,9 @@ def test_the_wrong_root_is_seen() -> None:
         ({"kind": Kind.ALL_TO_ALL}, "no all_to_all"),
         ({"root": 4}, "root 4 is not one of the ranks"),
         ({"thread_blocks": 0}, "expected 1 to 1024"),
-        ({"chunks_per_loop": 1 << 30}, "expected 1 to 67108864 in all"),
+        ({"chunks_per_loop": 1 << 30}, "expected 1 to 1048576 in all"),
+        ({"num_ranks": 2000}, "2000 ranks: expected 1 to 1024"),
+        ({"runs": (SwitchRun(0, 0, 1),) * 9}, "9 runs of 8 chunks"),
     ],
 )
 def test_what_leads_outside_is_refused(change: dict[str, object], match: str) -> None:

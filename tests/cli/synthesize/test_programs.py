@@ -53,6 +53,23 @@ def test_the_programs_are_right_and_run(tmp_path: Path) -> None:
     assert "# Out of bounds values : 0 OK" in done.stdout
 
 
+def test_switches_compute_where_that_is_the_quickest(tmp_path: Path) -> None:
+    """What they do bounds the times, is proved from outside, and runs with every value right."""
+    found = made(tmp_path / "b", "all_reduce", f"{MACHINE},nvls=1", "1MiB..64MiB:8", "device")
+    served = [row for row in found["rows"] if row["time_ps"] is not None]
+    assert served and all(row["time_ps"] >= row["bound_ps"] for row in served)
+    files = read_bundle(tmp_path / "b").files
+    assert [(file.source, file.protocol) for file in files] == [("nvls", "NVLS")] * 2
+    for file in files:
+        done = in_process.hocket("verify", str(tmp_path / "b" / file.path))
+        assert done.returncode == 0 and "4 chunks over switches: no deadlock" in done.stdout, done.stderr
+    size = str(files[0].min_bytes)
+    common = ("run", "--bundle", str(tmp_path / "b"), "--transport", "device", "--iters", "1", "--warmup", "1")
+    done = in_process.hocket(*common, "-b", size)
+    assert done.returncode == 0, done.stderr
+    assert "# Out of bounds values : 0 OK" in done.stdout
+
+
 def test_the_table_says_who_serves_what(tmp_path: Path) -> None:
     asked = ("all_reduce", "-t", MACHINE, "-s", "1KiB..1MiB:1024", "--for", "device", "-o")
     done = synthesize(*asked, str(tmp_path / "b"))
