@@ -1,9 +1,5 @@
-"""Files over switches, run on threads: every collective, what other transports say, and a job that they serve."""
+"""Files over switches, run on threads: every collective, and what other transports say."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,18 +12,6 @@ from hocket.translator.bundle import read_bundle
 
 RANKS = 4
 NVLS = load(f"dgx-h100:gpus={RANKS},nvls=1")
-JOB = """
-import torch, torch.distributed as dist
-dist.init_process_group("gloo")
-rank, size = dist.get_rank(), dist.get_world_size()
-for count in (8, 4099, 100_000):
-    for dtype, op in ((torch.float32, "SUM"), (torch.bfloat16, "SUM"), (torch.float32, "AVG"), (torch.int64, "MAX")):
-        tensor = torch.full((count,), rank + 1, dtype=dtype)
-        dist.all_reduce(tensor, getattr(dist.ReduceOp, op))
-        right = {"SUM": 10, "AVG": 2.5, "MAX": 4}[op]
-        assert bool((tensor == right).all()), (count, dtype, op, tensor)
-dist.destroy_process_group()
-"""
 
 
 def bundled(folder: Path, kind: Kind) -> Path:
@@ -65,24 +49,3 @@ def test_other_transports_say_what_they_lack(tmp_path: Path) -> None:
         assert "over switches, which the device engine alone runs: give --transport device" in done.stderr
     done = hocket("run", file, "--transport", "device", "-b", "64K", "--iters", "1", "--warmup", "1")
     assert "# Out of bounds values : 0 OK" in done.stdout, done.stderr
-
-
-@pytest.mark.torch
-def test_a_job_on_gloo(tmp_path: Path) -> None:
-    """Sums, and what the kernel does not do itself, a mean; under another engine they are the stock library's."""
-    pytest.importorskip("torch")
-    folder, script = bundled(tmp_path, Kind.ALL_REDUCE), tmp_path / "job.py"
-    script.write_text(JOB)
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={RANKS}", str(script)]
-    for engine, calls in (("device", 12), ("native", 0)):
-        report = tmp_path / f"{engine}.json"
-        variables = {"HOCKET_ALGORITHMS": str(folder), "HOCKET_ALGORITHMS_REPORT": str(report), "OMP_NUM_THREADS": "1"}
-        environment = {**os.environ, **variables, "HOCKET_ALGORITHMS_ENGINE": engine}
-        done = subprocess.run(torchrun, env=environment, capture_output=True, text=True, timeout=240)
-        assert done.returncode == 0, done.stderr[-4000:]
-        found = json.loads(report.read_text())
-        assert sum(entry["calls"] for entry in found["algorithms"]) == calls, found
-        if not calls:
-            assert {entry["reason"] for entry in found["stock"]} == {
-                "its programs are over switches, which the device engine alone runs"
-            }
