@@ -20,6 +20,7 @@ bool all_below(std::span<const int32_t> values, size_t end) {
   return std::ranges::all_of(values, [&](int32_t value) { return value >= 0 && static_cast<size_t>(value) < end; });
 }
 
+/// All that is an index is one of what it points to: the columns come from Python, and the replay trusts them.
 void check(const PassNodes& nodes, const PassMessages& messages, const topology::Paths& paths) {
   const size_t count = nodes.kind.size(), num_messages = messages.connection.size();
   const size_t cells = messages.bytes.size();
@@ -57,6 +58,7 @@ class Unrolled {
     add_dependencies();
   }
 
+  /// What is unrolled, to be replayed once: the columns of messages are handed over.
   Job job(const topology::Graph& graph) && {
     const std::vector<int64_t> rank_offset{0, std::ssize(kind_)};
     const std::vector<int32_t> member(kind_.size(), 0);
@@ -66,8 +68,10 @@ class Unrolled {
   }
 
  private:
+  /// The row of a pass's node; the launch is row 0.
   int64_t at(int64_t pass, int64_t node) const { return 1 + pass * count_ + node; }
 
+  /// The nodes of a pass. Passes with the same row of bytes are alike, but their messages are others.
   void add_pass(int64_t pass) {
     const int64_t num_messages = std::ssize(messages_.connection), first = messages_.row[pass] * num_messages;
     number_.assign(num_messages, -1);
@@ -83,11 +87,13 @@ class Unrolled {
     }
   }
 
+  /// Of sends and receives the message, of delays how long: a step's latency, or the time of a block's bytes.
   int64_t operand(int64_t node, int32_t message, int64_t first) const {
     if (nodes_.kind[node] != static_cast<uint8_t>(NodeKind::kDelay)) return number_[message];
     return (nodes_.latency[message] == node ? messages_.latency_ps : messages_.busy_ps)[first + message];
   }
 
+  /// A message that is sent, over its connection's paths; its number among all that are.
   int64_t add_message(int64_t message, int64_t bytes) {
     const int32_t connection = messages_.connection[message];
     topology::Paths& all = sent_.paths;
@@ -116,6 +122,7 @@ class Unrolled {
     each_dependency([&](int64_t before, int64_t after) { dependency_[fill[after]++] = before; });
   }
 
+  /// Blocks begin after the launch; an edge with a lag reaches from a pass to one so many later.
   template <typename Use>
   void each_dependency(Use use) const {
     if (passes_ > 0) {
@@ -149,7 +156,7 @@ Picoseconds program_time(const PassNodes& nodes, const PassMessages& messages, P
   const Outcome outcome = replay(job, {}, graph, "flow", fidelity);
   Picoseconds last = 0;
   for (const Picoseconds finish : outcome.finish_ps) {
-    if (finish < 0) return -1;
+    if (finish < 0) return -1;  // it waits for what never comes
     last = std::max(last, finish);
   }
   return last;
