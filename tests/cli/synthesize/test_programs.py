@@ -60,7 +60,8 @@ def test_the_table_says_who_serves_what(tmp_path: Path) -> None:
     assert "assumed: kernels of device by Simple: launch 8.4 us" in done.stdout
     (first,) = (line for line in done.stdout.splitlines() if line.lstrip().startswith("1 KiB"))
     assert "LL, " in first and "Ring/LL" in first and "x" in first
-    again = synthesize(*asked, str(tmp_path / "c"))
+    assert synthesize(*asked, str(tmp_path / "c")).returncode == 0
+    again = synthesize(*asked, str(tmp_path / "c"))  # a bundle of the same collective is replaced
     assert again.stdout.replace(str(tmp_path / "c"), str(tmp_path / "b")) == done.stdout
     assert (tmp_path / "c" / "bundle.json").read_bytes() == (tmp_path / "b" / "bundle.json").read_bytes()
 
