@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "hocket/error.hpp"
@@ -9,8 +10,14 @@
 namespace hocket::simulator {
 namespace {
 
-void require(bool holds, const std::string& what) {
-  if (!holds) throw TraceError("job: " + what);
+// The text is put together where it is needed alone: strings made for each of a job's nodes took longer than its
+// replay.
+void require(bool holds, std::string_view what) {
+  if (!holds) throw TraceError("job: " + std::string(what));
+}
+
+void require_of(size_t node, bool holds, std::string_view what) {
+  if (!holds) throw TraceError("job: node " + std::to_string(node) + " " + std::string(what));
 }
 
 }  // namespace
@@ -59,19 +66,18 @@ Job::Job(const topology::Graph& graph, const Nodes& nodes, Messages messages_in,
   receiver.assign(num_messages, -1);
   kind.resize(count);
   for (size_t node = 0; node < count; node++) {
-    const std::string name = "node " + std::to_string(node);
-    require(nodes.kind[node] <= static_cast<uint8_t>(NodeKind::kDelay), name + " has an unknown kind");
+    require_of(node, nodes.kind[node] <= static_cast<uint8_t>(NodeKind::kDelay), "has an unknown kind");
     kind[node] = static_cast<NodeKind>(nodes.kind[node]);
-    require(operand[node] >= 0, name + " has a negative operand");
+    require_of(node, operand[node] >= 0, "has a negative operand");
     const auto index = static_cast<size_t>(operand[node]);
     if (kind[node] == NodeKind::kCollective) {
-      require(index < plan_of.size(), name + " takes part in an unknown collective");
-      require(member[node] >= 0 && member[node] < plan_members[plan_of[index]], name + " is no member of its group");
+      require_of(node, index < plan_of.size(), "takes part in an unknown collective");
+      require_of(node, member[node] >= 0 && member[node] < plan_members[plan_of[index]], "is no member of its group");
     } else if (kind[node] == NodeKind::kSend || kind[node] == NodeKind::kReceive) {
-      require(index < num_messages, name + " has an unknown message");
+      require_of(node, index < num_messages, "has an unknown message");
       (kind[node] == NodeKind::kSend ? sender : receiver)[index] = static_cast<int32_t>(node);
     } else if (kind[node] == NodeKind::kMemory) {
-      require(index < accesses.memory.size(), name + " has an unknown memory access");
+      require_of(node, index < accesses.memory.size(), "has an unknown memory access");
     }
   }
 

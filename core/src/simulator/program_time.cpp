@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,8 @@
 namespace hocket::simulator {
 namespace {
 
-void require(bool holds, const std::string& what) {
-  if (!holds) throw TraceError("program: " + what);
+void require(bool holds, std::string_view what) {
+  if (!holds) throw TraceError("program: " + std::string(what));
 }
 
 bool all_below(std::span<const int32_t> values, size_t end) {
