@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Protocol
 
 from hocket.base.errors import ScheduleError
-from hocket.schedule import Program, Schedule
+from hocket.schedule import Program, Schedule, StepType
 from hocket.schedule import Protocol as WireProtocol
 from hocket.translator.bundle.device_files import device_readme, device_script
 from hocket.translator.bundle.manifest import Bundle
@@ -23,12 +23,13 @@ from hocket.translator.lowering.retarget import retarget
 from hocket.translator.lowering.strategies import in_steps
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import DEVICE_RUNTIME
-from hocket.translator.msccl.xml_write import LimitError, check_limits, fit_beside
+from hocket.translator.msccl.xml_write import LimitError, check_limits, numbers_fit
 from hocket.translator.translate import MANY_TRANSFERS, lower_best
 
 __all__ = ["README", "SCRIPT", "Lowered", "Target", "Written", "XmlTarget"]
 
 README, SCRIPT = "README.md", "run.sh"
+_REDUCE = list(StepType).index(StepType.REDUCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +228,13 @@ class _Known:
         self._fit: dict[int, tuple[Program, bool]] = {}
 
     def fits(self, program: Program, profile: Profile) -> bool:
-        """The same over any protocol, whose name alone is in the text."""
+        """Whether it fits, its numbers apart: over any protocol, whose name alone is in the text. Local reductions,
+        which parsers merge, are looked at; what else could be wrong, proofs of the programs that win find."""
         key = id(program.gpus)
         if key not in self._fit:
-            self._fit[key] = program, _fits(program, profile)  # kept, so that no other comes to have that id
+            reduces = bool((program.rows["type"] == _REDUCE).any())
+            fits = not reduces or _fits(program, profile)
+            self._fit[key] = program, fits  # kept, so that no other comes to have that id
         return self._fit[key][1]
 
 
@@ -268,7 +272,7 @@ class _LoweredSchedule:
     def one(self) -> Program:
         program = self._by_strategy(one=True)
         if self._profile.reads_xml and not (
-            self._known.fits(program, self._profile) and fit_beside(program, self._profile, self.instances)
+            numbers_fit(program, self._profile, self.instances) and self._known.fits(program, self._profile)
         ):
             check_limits(self.program, self._profile)  # says why not, where they do not
         return program
@@ -278,8 +282,9 @@ class _LoweredSchedule:
         return lower_by(self._schedule, self._profile, self._lowering, self.variant, known, one=one)
 
     def check(self) -> None:
-        """Raises ScheduleError where it does not fit the runtime."""
-        assert self.one is not None
+        """Raises ScheduleError where it does not fit the runtime, which its text tells."""
+        if self._profile.reads_xml:
+            check_limits(self.program, self._profile)
 
     @property
     def instances(self) -> int:

@@ -1,6 +1,7 @@
 """Program to MSCCL XML: ASCII, LF, double quotes, one element a line, as every runtime's tokenizer wants it."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.msccl.rules import FEWER_BLOCKS, MAX_CHUNKS, TOO_MANY_BLOCKS, check
 
-__all__ = ["LimitError", "check_limits", "check_thread_blocks", "fit_beside", "to_xml", "to_xml_noted"]
+__all__ = ["LimitError", "check_limits", "check_thread_blocks", "numbers_fit", "to_xml", "to_xml_noted"]
 
 _HARMLESS = (Severity.SUSPECT, Severity.NOTE)
 
@@ -77,28 +78,33 @@ def check_thread_blocks(name: str, thread_blocks: Sequence[int], profile: Profil
         )
 
 
-def fit_beside(program: Program, profile: Profile, instances: int) -> bool:
-    """Whether so many of a program that fits, beside each other, surely fit too, for calls of all sizes: steps and
-    their thread blocks stay as they are, so that only their numbers, those of chunks and of channels grow. False: it
-    takes `check_limits` to tell."""
-    if instances == 1:
-        return True
+def numbers_fit(program: Program, profile: Profile, instances: int) -> bool:
+    """Whether the numbers of a program that lowering made, so many times beside itself, are within the runtime's limits
+    for calls of all sizes: what `check_limits` says of them, without the text. False: it takes that to tell.
+
+    Instances have the same steps, in thread blocks and channels of their own: those alone grow, and chunks."""
     largest = profile.largest_bytes(profile.max_attribute(program.max_bytes))
     chunks = program.chunks_per_loop * instances
-    awaited = max(len({*_awaited(gpu)}) for gpu in program.gpus)
     return (
         chunks <= MAX_CHUNKS
         and (largest is None or chunks <= largest)
         and program.num_channels * instances <= profile.max_channels
-        and max(len(gpu.thread_blocks) for gpu in program.gpus) * instances <= profile.max_thread_blocks
-        and awaited * instances <= profile.max_dependency_block + 1
+        and int(program.rows["count"].max(initial=0)) <= profile.max_count
+        and all(_numbers_fit(gpu, profile, instances) for gpu in program.gpus)
     )
 
 
-def _awaited(gpu: Gpu) -> Iterator[int]:
-    """The thread blocks that others wait for."""
-    for block in gpu.thread_blocks:
-        yield from filter(lambda number: number >= 0, block.rows["depend_block"].tolist())
+def _numbers_fit(gpu: Gpu, profile: Profile, instances: int) -> bool:
+    blocks = gpu.thread_blocks
+    on_channels = Counter(block.channel for block in blocks)
+    awaited = np.unique(np.concatenate([block.rows["depend_block"] for block in blocks])) if blocks else np.zeros(0)
+    return (
+        0 < len(blocks) * instances <= profile.max_thread_blocks
+        and max(on_channels.values()) <= profile.max_blocks_per_channel
+        and max(len(block.steps) for block in blocks) <= profile.max_steps
+        # those that others wait for come first where the runtime cannot keep all numbers
+        and int(np.count_nonzero(awaited >= 0)) * instances <= profile.max_dependency_block + 1
+    )
 
 
 def _text(program: Program, profile: Profile) -> str:
