@@ -95,7 +95,7 @@ def _make_ready(folder: Path) -> native.Threads:
     window = wiring.window()
     windows = [native.SharedWindow(window.bytes) for _ in range(wiring.num_ranks)]
     addresses, processes = [each.address for each in windows], [os.getpid()] * wiring.num_ranks
-    return native.Threads(0, addresses, processes, window, wiring.most_blocks, 1)
+    return native.Threads(0, addresses, processes, window, wiring.most_blocks, None, 1, None)
 
 
 def _least(repeat: int, work: Callable[[], object]) -> float:

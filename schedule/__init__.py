@@ -24,6 +24,8 @@ with late_imports(__name__):
     from hocket.schedule.rounds import Rounds, RoundShape, RoundSpool
     from hocket.schedule.schedule import Bound, Schedule, busiest_of
     from hocket.schedule.storage import load, load_expanded, save
+    from hocket.schedule.switch_program import SWITCH_KINDS, SwitchProgram, SwitchRun
+    from hocket.schedule.switch_proof import SwitchProof, execute_switches
     from hocket.schedule.symmetry import Motion, Symmetry
     from hocket.schedule.timing import dependencies, retime
     from hocket.schedule.verification import VerifyReport, verify
@@ -38,6 +40,7 @@ __all__ = [
     "NAMED_KINDS",
     "NVIDIA",
     "STEP_ROW",
+    "SWITCH_KINDS",
     "Actions",
     "AnySchedule",
     "Arrow",
@@ -71,6 +74,9 @@ __all__ = [
     "StepPlace",
     "StepType",
     "Steps",
+    "SwitchProgram",
+    "SwitchProof",
+    "SwitchRun",
     "Symmetry",
     "ThreadBlock",
     "TransferColumns",
@@ -84,6 +90,7 @@ __all__ = [
     "concatenate",
     "dependencies",
     "execute",
+    "execute_switches",
     "least_safe_count",
     "load",
     "load_expanded",

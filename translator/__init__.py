@@ -6,6 +6,7 @@ from hocket.translator.formats.chakra_graphs import schedule_graphs
 from hocket.translator.formats.forestcoll import is_forest, read_forest
 from hocket.translator.formats.nccl_rings import nccl_graph, read_nccl_graph, read_ring_orders, rings
 from hocket.translator.formats.program_json import from_program_json, is_program_json, read_program, to_program_json
+from hocket.translator.formats.switch_json import from_switch_json, is_switch_json, read_switch_program, to_switch_json
 from hocket.translator.formats.tacos import read_tacos_csv, read_tacos_xml
 from hocket.translator.formats.transfers import transfer_table, write_transfers
 from hocket.translator.lowering.lower import lower
@@ -37,9 +38,11 @@ __all__ = [
     "Verdict",
     "check_limits",
     "from_program_json",
+    "from_switch_json",
     "from_xml",
     "is_forest",
     "is_program_json",
+    "is_switch_json",
     "judge",
     "lower",
     "lower_best",
@@ -53,6 +56,7 @@ __all__ = [
     "read_nccl_graph",
     "read_program",
     "read_ring_orders",
+    "read_switch_program",
     "read_tacos_csv",
     "read_tacos_xml",
     "read_xml",
@@ -61,6 +65,7 @@ __all__ = [
     "run_recipe",
     "schedule_graphs",
     "to_program_json",
+    "to_switch_json",
     "to_xml",
     "transfer_table",
     "translate",

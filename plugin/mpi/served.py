@@ -31,11 +31,19 @@ def served(source: str | None) -> Iterator[dict[str, str]]:
     if not source:
         yield {}
         return
-    library = _of_any_group(read_library(source))
+    library = _of_any_group(_of_connections(read_library(source)))
     with scratch_folder("mpi", make_folder(cache_folder(), 0o700)) as folder:
         library.write(folder, exchanging=True)
         yield {_FOLDER_VARIABLE: str(folder)}
         _report(library, folder / "counts")
+
+
+def _of_connections(library: Library) -> Library:
+    """Without the programs over switches, which MPI's messages do not carry."""
+    found = library.of_connections()
+    if isinstance(found, str):
+        raise HocketError(f"{library.source}: {found}: MPI's messages carry programs of sends and receives")
+    return found
 
 
 def _of_any_group(library: Library) -> Library:

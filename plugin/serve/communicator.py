@@ -89,6 +89,8 @@ class GroupCommunicator:
         self._engine: Engine | str = open_engine(
             group, device, programs, self.counts, wanted=wanted, purpose="communicator", streams=streams
         )
+        if isinstance(self._engine, Engine):
+            programs = self._engine.library
         names = [] if isinstance(programs, str) else [algorithm.name for algorithm in programs.algorithms]
         reached = isinstance(self._engine, Engine) and self._engine.by_messages
         self._names = names

@@ -18,7 +18,7 @@ from hocket.plugin.torch import interfaces
 from hocket.runtime.device.compiler import assemble, compiler_version
 from hocket.runtime.device.driver import LoadedKernel
 from hocket.runtime.device.sharing import machine_word, require_no_objection, require_one_machine
-from hocket.runtime.device.source import ELEMENTS, LANES
+from hocket.runtime.device.source import ELEMENTS, LANES, SWITCH_KERNEL, switch_source
 from hocket.runtime.device.vendors import vendor_of
 from hocket.runtime.device.wiring import SLOT_BYTES
 from hocket.runtime.engine.library import Library
@@ -27,6 +27,7 @@ __all__ = ["CudaTransport", "words_told"]
 
 _MILLISECOND = timedelta(milliseconds=1)
 _NAMES = list(ELEMENTS)
+_DeviceTables = tuple[native.Tables, torch.Tensor, torch.Tensor] | tuple[native.SwitchTables, torch.Tensor]
 #: Thread blocks of all groups' programs on each device: those of one that are placed wait for those that are not.
 _blocks: dict[torch.device, int] = {}
 
@@ -52,10 +53,12 @@ class CudaTransport:
         require_no_objection(exchange_words(backend, device, self._objection(properties)))
         _blocks[device] = _blocks.get(device, 0) + self._wiring.most_blocks
         self._window = self._wiring.window()
+        self._switches = self._wiring.switch_window(LANES, self._window)
         self._open_window(group)
         self._words = torch.zeros(self._places()[-1] // 8, dtype=torch.int64, device=device)
-        programs = (library.algorithms[number].program for number in self._number)
-        scratch = max(gpu.scratch_chunks for program in programs for gpu in program.gpus)
+        served = [library.algorithms[number] for number in self._number]
+        programs = [algorithm.connected for algorithm in served if not algorithm.over_switches]
+        scratch = max((gpu.scratch_chunks for program in programs for gpu in program.gpus), default=0)
         self._scratch = torch.empty(max(16, 2 * scratch * SLOT_BYTES), dtype=torch.uint8, device=device)
         #: The word in which the device says that it gave up, as the host sees it once a call is done.
         self._told = torch.zeros(1, dtype=torch.int64, pin_memory=True)
@@ -76,7 +79,8 @@ class CudaTransport:
 
     def _open_window(self, group: dist.ProcessGroup) -> None:
         empty, rendezvous = interfaces.SYMMETRIC_EMPTY.need(), interfaces.SYMMETRIC_RENDEZVOUS.need()
-        self._own = empty(self._window.bytes, dtype=torch.uint8, device=self._device)
+        size = self._window.bytes if self._switches is None else self._switches.bytes
+        self._own = empty(size, dtype=torch.uint8, device=self._device)
         self._own.zero_()
         self._symmetric = rendezvous(self._own, group.group_name)
         torch.cuda.synchronize(self._device)
@@ -87,7 +91,7 @@ class CudaTransport:
         """Where in its words the state's parts lie, in bytes, and where they end."""
         blocks, connections = self._wiring.most_blocks, self._window.connections
         places = [0]
-        for count in (1, 1, 1, blocks, connections, connections):
+        for count in (1, 1, 1, blocks, connections, connections, blocks):
             places.append(places[-1] + count * native.LINE_BYTES)
         return places
 
@@ -114,45 +118,53 @@ class CudaTransport:
             raise HocketError(f"a call before this one: {words}")
         choice = binding.choice
         number = self._number[choice.number]
-        tables, blocks, steps = self._loaded.tables(binding)
         size, limit_ms = (choice.number, binding.size_bytes), timeout // _MILLISECOND
         way = self._wiring.way(number, binding.element, binding.operation, size, limit_ms, binding.is_mean)
         source, target = binding.buffers(self._rank)
-        *state, _ = (self._words.data_ptr() + place for place in self._places())
-        launch = native.launch_bytes(
-            tables,
-            self._window,
-            self._library.native,
-            choice.number,
-            self._rank,
-            source.data_ptr(),
-            target.data_ptr(),
-            binding.padded_bytes,
-            binding.element_bytes,
-            way,
-            self._symmetric.buffer_ptrs_dev,
-            blocks.data_ptr(),
-            steps.data_ptr(),
-            self._scratch.data_ptr(),
-            state,
-        )
+        places = source.data_ptr(), target.data_ptr()
+        blocks, launch = self._launch(binding, places, way)
         stream = torch.cuda.current_stream(self._device).cuda_stream
-        self._loaded.kernel(binding).launch(tables.num_blocks, LANES, stream, launch)
+        self._loaded.kernel(binding).launch(blocks, LANES, stream, launch)
         failure_word = self._places()[2] // 8
         self._told.copy_(self._words[failure_word : failure_word + 1], non_blocking=True)
-        binding.finish(target, is_divided=True)
+        binding.finish(target, is_divided=self._wiring.divides(number))
 
-    def _tables_of(self, binding: Binding) -> tuple[native.Tables, torch.Tensor, torch.Tensor]:
-        """The program's tables, and their copies on the device: of blocks, and of steps."""
+    def _launch(self, binding: Binding, places: tuple[int, int], way: native.Way) -> tuple[int, bytes]:
+        """Thread blocks, and what the kernel is told, for a call on input and output at those addresses."""
+        tables, *copies = self._loaded.tables(binding)
+        of_call = self._library.native, binding.choice.number, self._rank, *places
+        how = binding.padded_bytes, binding.element_bytes, way, self._symmetric.buffer_ptrs_dev
+        copied = [copy.data_ptr() for copy in copies]
+        *state, met, _ = (self._words.data_ptr() + place for place in self._places())
+        if isinstance(tables, native.Tables):
+            blocks, steps = copied
+            scratch = self._scratch.data_ptr()
+            launch = native.launch_bytes(tables, self._window, *of_call, *how, blocks, steps, scratch, state)
+            return tables.num_blocks, launch
+        assert self._switches is not None
+        (runs,) = copied
+        # without such an address, as without NVSwitches, the kernel reads and writes all windows one by one
+        multicast = self._symmetric.multicast_ptr
+        failure = state[2]
+        launch = native.switch_launch_bytes(tables, self._switches, *of_call, *how, multicast, runs, failure, met)
+        return self._switches.num_blocks, launch
+
+    def _tables_of(self, binding: Binding) -> _DeviceTables:
+        """The program's tables, and their copies on the device: of blocks and of steps, or of runs of chunks."""
         choice = binding.choice
-        tables = self._wiring.tables(self._number[choice.number], self._rank, choice.algorithm.part(self._rank))
-        return tables, self._copied(tables.blocks), self._copied(tables.steps)
+        tables = self._wiring.tables(self._number[choice.number], self._rank, choice.algorithm.device_part(self._rank))
+        if isinstance(tables, native.Tables):
+            return tables, self._copied(tables.blocks), self._copied(tables.steps)
+        return tables, self._copied(tables.runs)
 
     def _copied(self, table: bytes) -> torch.Tensor:
         return torch.frombuffer(bytearray(table or bytes(16)), dtype=torch.uint8).to(self._device)
 
     def _kernel_of(self, binding: Binding) -> LoadedKernel:
-        return LoadedKernel(assemble(self._architecture, _NAMES[binding.element], binding.operation))
+        kind = self._architecture, _NAMES[binding.element], binding.operation
+        if binding.choice.algorithm.over_switches:
+            return LoadedKernel(assemble(*kind, switch_source), SWITCH_KERNEL)
+        return LoadedKernel(assemble(*kind))
 
 
 def _failure(told: torch.Tensor) -> tuple[int, str] | None:

@@ -36,7 +36,7 @@ class DeviceTransport:
         self._wiring, self._number = wired(library, size)
         self._device = ThreadRank(self._wiring, rank, tell)
         self._rank: int = rank
-        self._tables: dict[int, native.Tables] = {}
+        self._tables: dict[int, native.Tables | native.SwitchTables] = {}
 
     @property
     def lost(self) -> int:
@@ -52,7 +52,7 @@ class DeviceTransport:
         choice = binding.choice
         number = self._number[choice.number]
         if number not in self._tables:
-            self._tables[number] = self._device.tables(number, choice.algorithm.part(self._rank))
+            self._tables[number] = self._device.tables(number, choice.algorithm.device_part(self._rank))
         size = (choice.number, binding.size_bytes)
         limit_ms = timeout // _MILLISECOND
         way = self._wiring.way(number, binding.element, binding.operation, size, limit_ms, binding.is_mean)
@@ -66,7 +66,7 @@ class DeviceTransport:
             binding.element_bytes,
             way,
         )
-        binding.finish(target, is_divided=True)
+        binding.finish(target, is_divided=self._wiring.divides(number))
 
 
 def wired(library: Library, size: int) -> tuple[Wiring, dict[int, int]]:

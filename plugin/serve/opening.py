@@ -72,10 +72,17 @@ def open_engine(
     if refusal := _refusal(wanted, backend.name(), device):
         return refusal
     why_messages = ""
-    try:
-        transport = _transport(wanted, group, backend, device, library)
-    except NoSharedMemory as error:
-        transport, why_messages = MessageTransport(group, backend, device), f"no device engine: {error}"
+    transport: Transport | None = None
+    if wanted is EngineName.DEVICE:
+        try:
+            transport = _device_transport(group, backend, device, library)
+        except NoSharedMemory as error:
+            why_messages = f"no device engine: {error}"
+    if transport is None:
+        library = library.of_connections()
+        if isinstance(library, str):
+            return library
+        transport = _transport(wanted, group, backend, device)
     streams = streams or (HostStreams() if device.type == "cpu" else SideStream(device))
     return Engine(group, transport, streams, timeout, library, counts, why_messages)
 
@@ -102,20 +109,19 @@ def _is_on_gpus(backend: str, device: torch.device) -> bool:
     return device.type == "cuda" and backend == "nccl"
 
 
-def _transport(
-    wanted: EngineName, group: dist.ProcessGroup, backend: Any, device: torch.device, library: Library
-) -> Transport:
+def _device_transport(group: dist.ProcessGroup, backend: Any, device: torch.device, library: Library) -> Transport:
     """Raises NoSharedMemory where the ranks lack what the device engine needs."""
-    if wanted is EngineName.DEVICE and _is_on_gpus(backend.name(), device):
+    if _is_on_gpus(backend.name(), device):
         return CudaTransport(group, backend, device, library)
-    if not _is_on_processors(backend.name(), device):
-        return MessageTransport(group, backend, device)
+    return DeviceTransport(backend, library)
+
+
+def _transport(wanted: EngineName, group: dist.ProcessGroup, backend: Any, device: torch.device) -> Transport:
+    """For programs of connections."""
     match wanted:
-        case EngineName.AUTO | EngineName.NATIVE:
+        case EngineName.AUTO | EngineName.NATIVE if _is_on_processors(backend.name(), device):
             return NativeTransport(backend)
-        case EngineName.DEVICE:
-            return DeviceTransport(backend, library)
-        case EngineName.P2P:
+        case EngineName.AUTO | EngineName.NATIVE | EngineName.DEVICE | EngineName.P2P:
             return MessageTransport(group, backend, device)
         case _:
             assert_never(wanted)

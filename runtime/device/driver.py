@@ -17,13 +17,14 @@ __all__ = ["LoadedKernel"]
 
 
 class LoadedKernel:
-    """The interpreter's kernel on the current context's device. Raises HocketError where the driver refuses it."""
+    """The interpreter's kernel, or that of another `name`, on the current context's device. Raises HocketError where
+    the driver refuses it."""
 
-    def __init__(self, assembly: Assembly) -> None:
+    def __init__(self, assembly: Assembly, name: str = KERNEL) -> None:
         self._vendor = vendor_of(assembly.architecture)
         self._module, self._function = ctypes.c_void_p(), ctypes.c_void_p()
         self._call("ModuleLoadData", ctypes.byref(self._module), assembly.code)
-        self._call("ModuleGetFunction", ctypes.byref(self._function), self._module, KERNEL.encode())
+        self._call("ModuleGetFunction", ctypes.byref(self._function), self._module, name.encode())
 
     def launch(self, blocks: int, lanes: int, stream: int, parameter: bytes) -> None:
         """Enqueues the kernel with one parameter, a struct, which is copied; also while a graph is captured."""

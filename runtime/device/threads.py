@@ -31,7 +31,9 @@ class ThreadRank:
     ) -> None:
         self._wiring, self._rank = wiring, rank
         window = window or wiring.window()
-        own = native.SharedWindow(window.bytes)
+        switches = wiring.switch_window(lanes, window)
+        size = window.bytes if switches is None else switches.bytes
+        own = native.SharedWindow(size)
         answers = [words.split("|") for words in tell(f"{machine_word()}|{os.getpid()}|{own.descriptor}")]
         require_one_machine([machine for machine, _, _ in answers])
         places = [(int(process), int(descriptor)) for _, process, descriptor in answers]
@@ -39,12 +41,13 @@ class ThreadRank:
         objection = ""
         try:
             for other, place in enumerate(places):
-                self._windows.append(own if other == rank else native.SharedWindow(window.bytes, *place))
+                self._windows.append(own if other == rank else native.SharedWindow(size, *place))
         except HocketError as error:
             objection = str(error)
         require_no_objection(tell(objection))  # nobody closes its own before
         addresses, processes = [one.address for one in self._windows], [process for process, _ in places]
-        self._threads = native.Threads(rank, addresses, processes, window, wiring.most_blocks, lanes, seed)
+        blocks = wiring.most_blocks
+        self._threads = native.Threads(rank, addresses, processes, window, blocks, switches, lanes, seed)
 
     @property
     def lost(self) -> int:
@@ -55,15 +58,16 @@ class ThreadRank:
         """Tells the others that this rank gives up."""
         self._threads.close()
 
-    def tables(self, number: int, part: executor.Program) -> native.Tables:
-        """This rank's part of the program at that position of the library, ready to be run."""
+    def tables(self, number: int, part: executor.Program | None) -> native.Tables | native.SwitchTables:
+        """This rank's part of the program at that position of the library (None: it goes over switches), ready to be
+        run."""
         return self._wiring.tables(number, self._rank, part)
 
     def run(
         self,
         library: executor.Library,
         number: int,
-        tables: native.Tables,
+        tables: native.Tables | native.SwitchTables,
         buffers: tuple[int, int],
         share_bytes: int,
         element_bytes: int,
@@ -80,7 +84,7 @@ class ThreadRank:
         self,
         library: executor.Library,
         choice: tuple[int, bool],
-        tables: native.Tables,
+        tables: native.Tables | native.SwitchTables,
         buffers: tuple[int, int, bool],
         share_bytes: int,
         element_bytes: int,

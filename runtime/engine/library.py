@@ -11,23 +11,25 @@ from hocket.base.errors import FormatError, HocketError, placed
 from hocket.base.scratch import hand_over
 from hocket.base.text import printable
 from hocket.runtime.engine.text import index_text, part_text, part_texts
-from hocket.schedule import FIFO_DEPTH, Kind, Program, execute
-from hocket.translator import read_program
+from hocket.schedule import FIFO_DEPTH, Kind, Program, SwitchProgram, execute, execute_switches
+from hocket.translator import is_switch_json, read_program, read_switch_program
 from hocket.translator.bundle import is_bundle, read_bundle
 from hocket.translator.selection.msccl import files_in_order
 
-__all__ = ["Library", "ProgramChoice", "ServedProgram", "read_library", "read_one"]
+__all__ = ["ONLY_OVER_SWITCHES", "Library", "ProgramChoice", "ServedProgram", "read_library", "read_one"]
 
 _SUFFIXES = (".xml", ".json")
+#: Why there is no program for an engine that is not the devices'.
+ONLY_OVER_SWITCHES = "its programs are over switches, which the device engine alone runs"
 
 
 @dataclass(frozen=True, eq=False)
 class ServedProgram:
-    """A proved program; `name` is its file as reports show it, `groups` the ranks of the groups that it is for (none:
-    of any that is as large)."""
+    """A proved program, of connections or over switches, which the device engine alone runs; `name` is its file as
+    reports show it, `groups` the ranks of the groups that it is for (none: of any that is as large)."""
 
     name: str
-    program: Program
+    program: Program | SwitchProgram
     groups: tuple[tuple[int, ...], ...] = ()
 
     def describe(self) -> str:
@@ -38,13 +40,27 @@ class ServedProgram:
             groups = f" of {first}" + (f" and {len(self.groups) - 1} more" if len(self.groups) > 1 else "")
         return f"{self.program.kind} on {self.program.num_ranks} ranks{root}{groups}"
 
+    @property
+    def over_switches(self) -> bool:
+        return isinstance(self.program, SwitchProgram)
+
+    @property
+    def connected(self) -> Program:
+        """The program, of connections."""
+        assert isinstance(self.program, Program), self.name
+        return self.program
+
     def part(self, rank: int) -> native.Program:
         """What `rank` runs over connections. Raises ScheduleError where its steps do not fit together."""
-        return native.Program(part_text(self.program, rank), self.name)
+        return native.Program(part_text(self.connected, rank), self.name)
+
+    def device_part(self, rank: int) -> native.Program | None:
+        """Likewise on a device; None where it goes over switches."""
+        return None if self.over_switches else self.part(rank)
 
     def exchanging_part(self, rank: int, in_place: bool) -> native.Program:
         """What `rank` runs over a transport that only sends and receives."""
-        return native.Program(part_texts(self.program, in_place)[rank], self.name)
+        return native.Program(part_texts(self.connected, in_place)[rank], self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +94,13 @@ class Library:
         others = {group for one in self.algorithms for group in one.groups}
         return f"no program for this group, only for {len(others)} others"
 
+    def of_connections(self) -> "Library | str":
+        """The programs that engines for devices are not needed for; or that there is none."""
+        found = [one for one in self.algorithms if not one.over_switches]
+        if len(found) == len(self.algorithms):
+            return self
+        return Library(self.source, found) if found else ONLY_OVER_SWITCHES
+
     @property
     def index(self) -> str:
         return index_text([algorithm.program for algorithm in self.algorithms])
@@ -87,6 +110,9 @@ class Library:
         """Equal for equal programs: ranks with different ones cannot work together."""
         checksum = zlib.crc32(self.index.encode())
         for program in (algorithm.program for algorithm in self.algorithms):
+            if isinstance(program, SwitchProgram):
+                checksum = zlib.crc32(repr((program.thread_blocks, program.runs)).encode(), checksum)
+                continue
             for block in (block for gpu in program.gpus for block in gpu.thread_blocks):
                 checksum = zlib.crc32(repr((block.send, block.receive, block.channel)).encode(), checksum)
                 checksum = zlib.crc32(block.rows.tobytes(), checksum)
@@ -140,10 +166,13 @@ class Library:
 
     def write(self, folder: Path, exchanging: bool) -> None:
         """The files that the engine reads in other processes: `index`, and what rank R does in the program at position
-        N, `N.R`; where it is `exchanging`, `N.R.in_place` and `N.R.out_of_place` in rounds, as far as it is right."""
+        N, `N.R` (of those over switches, which lie in the wiring, there is none); where it is `exchanging`,
+        `N.R.in_place` and `N.R.out_of_place` in rounds, as far as it is right."""
         hand_over(folder / "index", self.index)
         for number, algorithm in enumerate(self.algorithms):
-            program = algorithm.program
+            if algorithm.over_switches:
+                continue
+            program = algorithm.connected
             for way, is_right in (("in_place", program.in_place), ("out_of_place", program.out_of_place)):
                 if exchanging and is_right:
                     for rank, text in enumerate(part_texts(program, way == "in_place")):
@@ -188,6 +217,8 @@ def read_one(
 ) -> ServedProgram:
     """A file's program, named from the folder `above`; `root` is an XML's, which does not tell it; `groups` as in
     `ServedProgram`. Errors as `read_library`."""
+    if path.suffix == ".json" and is_switch_json(path):
+        return _read_switched(path, above, root, verify, groups)
     program = read_program(path, root=root)
     if program.kind is Kind.CUSTOM:
         raise FormatError(f"{path}: a custom collective is none that a job calls; leave the file out")
@@ -202,3 +233,18 @@ def read_one(
     except HocketError as error:
         raise placed(path, error) from error
     return algorithm
+
+
+def _read_switched(
+    path: Path, above: Path, root: int | None, verify: bool, groups: tuple[tuple[int, ...], ...]
+) -> ServedProgram:
+    """As `read_one`, of a program over switches."""
+    if root is not None:
+        raise FormatError(f"{path} says its root itself; give none")
+    program = read_switch_program(path)
+    try:
+        if verify:
+            execute_switches(program)
+    except HocketError as error:
+        raise placed(path, error) from error
+    return ServedProgram(printable(str(path.relative_to(above))), program, groups)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hocket.schedule import Program, plan_exchanges
+from hocket.schedule import Program, SwitchProgram, plan_exchanges
 from hocket.schedule.exchange import EXCHANGE_BUFFERS, Exchange, ExchangeMessage, Piece, RankPlan
 from hocket.schedule.memory import call_sizes
 from hocket.schedule.program import STEP_ROW, Gpu
@@ -13,7 +13,7 @@ __all__ = ["index_text", "part_text", "part_texts"]
 _STEP_COLUMNS = [name for name in STEP_ROW.names or () if name != "has_dependents"]
 
 
-def index_text(programs: Sequence[Program]) -> str:
+def index_text(programs: Sequence[Program | SwitchProgram]) -> str:
     """What decides which program serves a call, a line each, in the order in which they are looked at."""
     rows = [
         (p.kind, p.num_ranks, p.root, int(p.in_place), int(p.out_of_place), p.chunks_per_loop, p.min_bytes, p.max_bytes)

@@ -34,7 +34,7 @@ class DeviceRanks(EngineRanks):
         rank, limit_ms = here.rank, int(timeout_s * 1000)
         super().__init__(task, rank, here.mesh, folder, timeout_s, lambda part: here.open(part, limit_ms))
         self._wiring, self._device = wiring, device
-        self._tables: dict[int, native.Tables] = {}
+        self._tables: dict[int, native.Tables | native.SwitchTables] = {}
 
     def runner(self, size_bytes: int, in_place: bool) -> Callable[[Buffers], None] | None:
         task, share = self._task, size_bytes // self._task.shares
@@ -44,7 +44,8 @@ class DeviceRanks(EngineRanks):
         number = choice[0]
         if number not in self._tables:
             path = self._folder / f"{number}.{self.rank}"
-            self._tables[number] = self._device.tables(number, executor.Program(path.read_text(), str(path)))
+            part = None if self._wiring.switched[number] else executor.Program(path.read_text(), str(path))
+            self._tables[number] = self._device.tables(number, part)
         element, reduction = ELEMENT_NUMBER[task.reduced_type], REDUCTION_NUMBER[task.op]
         way = self._wiring.way(number, element, reduction, (size_bytes,), self._timeout_ms)
 

@@ -35,7 +35,7 @@ def prepare(
     """
     path = Path(path)
     check_transport(transport, options.get("compare", False))
-    library = Library(str(path), [read_one(path, path.parent, root, verify)])
+    library = _runnable(Library(str(path), [read_one(path, path.parent, root, verify)]), transport)
     job = _job(library, transport, ranks, sizes, **options)
     for size in sizes:
         _check_chunks(job, size)
@@ -55,10 +55,18 @@ def prepare_bundle(
             f"{folder}: MSCCL++ plans write into each other's memory, which no transport here can; run what they "
             f"were made from: hocket translate {' '.join(sources)} --to executor --bundle DIR"
         )
-    job = _job(read_library(str(folder), verify), transport, ranks, sizes, **options)
+    job = _job(_runnable(read_library(str(folder), verify), transport), transport, ranks, sizes, **options)
     if not any(job.served_by(size, way) for size in sizes for way in (True, False)):
         raise HocketError(f"{folder}: no file is for any of these sizes: {job.choice(sizes[0], True)}")
     return job
+
+
+def _runnable(library: Library, transport: str) -> Library:
+    """Its programs that the transport runs. Raises HocketError where there is none."""
+    found = library if transport == "device" else library.of_connections()
+    if isinstance(found, str):
+        raise HocketError(f"{library.source}: {found}: give --transport device")
+    return found
 
 
 def _job(library: Library, transport: str, ranks: int | None, sizes: Sequence[int], **options: Any) -> Job:

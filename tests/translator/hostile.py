@@ -70,7 +70,7 @@ def wide(ranks: int, chunks: int, count: int, scratch: int) -> str:
 
 
 def readers() -> dict[str, Callable[[Path], object]]:
-    from hocket.schedule import Collective, Kind, execute, load_expanded, verify
+    from hocket.schedule import Collective, Kind, execute, execute_switches, load_expanded, verify
     from hocket.topology import load
     from hocket.translator import (
         PROFILES,
@@ -78,6 +78,7 @@ def readers() -> dict[str, Callable[[Path], object]]:
         read_file,
         read_nccl_graph,
         read_program,
+        read_switch_program,
         read_tacos_csv,
         read_tacos_xml,
     )
@@ -88,6 +89,7 @@ def readers() -> dict[str, Callable[[Path], object]]:
         "graph": lambda path: read_nccl_graph(path, Collective(Kind.ALL_GATHER, 4, 4096), ring),
         "xml": lambda path: [judge(read_file(path), runtime) for runtime in PROFILES],
         "json": lambda path: execute(read_program(path), fifo_depth=2, max_count=1),
+        "switches": lambda path: execute_switches(read_switch_program(path)),
         "plan": lambda path: verify_plan(read_plan(path)),
         "tacos": lambda path: read_tacos_csv(path).replay(),
         "tacosxml": lambda path: read_tacos_xml(path, ring, 4096).replay(),

@@ -12,7 +12,17 @@ from in_process import hocket
 from hocket.schedule import Collective, Kind, retime
 from hocket.schedule.algorithms import build
 from hocket.topology import load
-from hocket.translator import judge, lower, nccl_graph, read_document, to_program_json, to_xml
+from hocket.translator import (
+    Lowering,
+    judge,
+    lower,
+    nccl_graph,
+    read_document,
+    to_program_json,
+    to_switch_json,
+    to_xml,
+)
+from hocket.translator.lowering.over_switches import lower_over_switches
 from hocket.translator.mscclpp import lower_to_plan, to_json
 
 LIMIT_SECONDS = 30  # of an ordinary core's CPU, a file; what they took before: minutes, or 5 GB
@@ -23,6 +33,11 @@ def program(profile: str, chunks: int) -> str:
     schedule = build("ring", Collective(Kind.ALL_REDUCE, 4, 4096, chunks), load("ring:4,bandwidth=1GB/s,latency=1us"))
     lowered = lower(schedule, profile)
     return to_program_json(lowered) if profile == "json" else to_xml(lowered, profile)
+
+
+def switches() -> str:
+    schedule = build("nvls", Collective(Kind.ALL_REDUCE, 4, 4096, 2), load("dgx-h100:gpus=4,nvls=1"))
+    return to_switch_json(lower_over_switches(schedule, Lowering()))
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +54,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     files = {
         "xml": [*mutants(program("msccl", 1), 60, 1), *(wide(*case) for case in WIDE)],
         "json": mutants(program("json", 2), 60, 2),
+        "switches": mutants(switches(), 60, 5),
         "plan": mutants(to_json(lower_to_plan(schedule).plan), 40, 3),
         "graph": [
             *mutants(nccl_graph(schedule), 20, 4),
@@ -48,7 +64,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     }
     for name, texts in files.items():
         (root / name).mkdir()
-        suffix = {"json": "json", "plan": "json", "tacos": "csv"}.get(name, "xml")
+        suffix = {"json": "json", "switches": "json", "plan": "json", "tacos": "csv"}.get(name, "xml")
         for number, text in enumerate(texts):
             (root / name / f"{number:03}.{suffix}").write_text(text)
     return [root / name for name in files]

@@ -12,6 +12,7 @@ from hocket.base.version import __version__
 from hocket.schedule import Costs, Kind
 from hocket.topology import Topology
 from hocket.translator.bundle.calls import CallPrograms
+from hocket.translator.bundle.device_target import DeviceTarget
 from hocket.translator.bundle.manifest import MANIFEST, Bundle, read_bundle
 from hocket.translator.bundle.plan_registration import REGISTRATION
 from hocket.translator.bundle.plan_target import PlanTarget
@@ -21,6 +22,7 @@ from hocket.translator.costs import priced_profile, priced_protocols
 from hocket.translator.launching import machines
 from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.msccl.profile import Profile
+from hocket.translator.msccl.profiles import DEVICE_RUNTIME
 from hocket.translator.mscclpp import PLAN_RUNTIME
 
 __all__ = ["BundleReport", "NothingToGain", "check_replaceable", "write_bundle"]
@@ -131,7 +133,8 @@ def _remarks(served: Sequence[CallPrograms], target: Target, sources: Sources) -
 def _target(runtime: str | Profile, sources: Sources, ranks_per_node: int | None, costs: Costs | None) -> Target:
     if runtime == PLAN_RUNTIME:
         return PlanTarget(sources, ranks_per_node, priced_protocols(PLAN_RUNTIME, costs, sources.topology))
-    return XmlTarget(priced_profile(runtime, costs, sources.topology))
+    profile = priced_profile(runtime, costs, sources.topology)
+    return (DeviceTarget if profile.name == DEVICE_RUNTIME.name else XmlTarget)(profile)
 
 
 def check_replaceable(folder: Path) -> Bundle | None:

@@ -20,6 +20,7 @@ from hocket.translator.msccl.xml_write import LimitError
 
 __all__ = ["CallPrograms"]
 
+_PS = 10**12
 _HOPELESS = 2  # times the quickest: no window is made longer for that, so that how much more does not matter
 
 
@@ -116,7 +117,7 @@ class CallPrograms:
         served = {first, last, *(size // unit * unit for size in self.sizes if first <= size <= last)}
         return (
             BundleFile(
-                path=f"{PROGRAMS}/{name}{self._target.suffix}",
+                path=f"{PROGRAMS}/{name}{written.suffix}",
                 in_place=self._in_place,
                 min_bytes=window.min_bytes,
                 max_bytes=window.max_bytes,
@@ -156,7 +157,7 @@ class CallPrograms:
     def _program_time_ps(self, lowered: Lowered, size: int) -> int:
         one, protocols = lowered.one, self._target.protocols
         if isinstance(one, Schedule):
-            return self._on_switches_ps(one, size)
+            return self._on_switches_ps(one, size, lowered.thread_blocks)
         number = id(one.gpus)  # of thread blocks for several protocols; their times keep them
         key = number, one.protocol, lowered.instances, size
         if number not in self._times:
@@ -173,14 +174,17 @@ class CallPrograms:
             program, self._sources.topology, size, protocols=self._target.protocols, placement=ranks
         ).time_ps
 
-    def _on_switches_ps(self, schedule: Schedule, size: int) -> int:
+    def _on_switches_ps(self, schedule: Schedule, size: int, thread_blocks: int) -> int:
         """Of a schedule in which switches compute: the ranks meet before, which is the step of what they send to the
-        switches, and after."""
-        protocol = self._target.protocols["Simple"]
-        if protocol.pace is None:
+        switches, and after; thread blocks copy what is added to where switches reach it, and the result back."""
+        pace = self._target.protocols["Simple"].pace
+        if pace is None:
             return _resized_time_ps(schedule, size)
-        seen = replace(schedule, topology=with_kernels(self._sources.topology, protocol))
-        return protocol.pace.start_ps + _resized_time_ps(seen, size) + protocol.pace.inside_ps
+        seen = replace(schedule, topology=with_kernels(self._sources.topology, self._target.protocols["Simple"]))
+        kind, share = schedule.collective.kind, size // schedule.collective.num_ranks
+        copied = (size if kind.reduces else 0) + (share if kind.output_is_block else size)
+        copies_ps = copied * _PS // (pace.bandwidth * thread_blocks)
+        return pace.start_ps + _resized_time_ps(seen, size) + pace.inside_ps + copies_ps
 
     def _schedule_time_ps(self, source: Source, size: int) -> int | None:
         schedule = source.content

@@ -45,7 +45,6 @@ class PlanTarget:
     """
 
     name = PLAN_RUNTIME
-    suffix = ".json"
     max_files = None
 
     def __init__(
@@ -153,6 +152,7 @@ class _LoweredPlan:
         blocks = [block for gpu in plan.gpus for block in gpu.thread_blocks]
         return Written(
             text=text,
+            suffix=".json",
             chunks=plan.slots,
             alignment=plan.buffer_alignment,
             protocol=plan.protocol,

@@ -8,7 +8,6 @@ from typing import Protocol
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Program, Schedule, StepType
 from hocket.schedule import Protocol as WireProtocol
-from hocket.translator.bundle.device_files import device_readme, device_script
 from hocket.translator.bundle.manifest import Bundle
 from hocket.translator.bundle.readme import readme
 from hocket.translator.bundle.script import run_script
@@ -22,7 +21,6 @@ from hocket.translator.lowering.proving import prove
 from hocket.translator.lowering.retarget import retarget
 from hocket.translator.lowering.strategies import in_steps
 from hocket.translator.msccl.profile import Profile
-from hocket.translator.msccl.profiles import DEVICE_RUNTIME
 from hocket.translator.msccl.xml_write import LimitError, check_limits, numbers_fit
 from hocket.translator.translate import MANY_TRANSFERS, lower_best
 
@@ -34,10 +32,12 @@ _REDUCE = list(StepType).index(StepType.REDUCE)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The text of a proved file, and what is said of it. `chunks` of `alignment` bytes divide the sizes it serves;
-    `scratch_chunks` of the rank that has most; `proofs`: executions that proved it."""
+    """The text of a proved file, and what is said of it. `suffix`: the ending of its name. `chunks` of `alignment`
+    bytes divide the sizes it serves; `scratch_chunks` of the rank that has most; `proofs`: executions that proved
+    it."""
 
     text: str
+    suffix: str
     chunks: int
     alignment: int
     protocol: str
@@ -101,13 +101,11 @@ class Lowered(Protocol):
 
 
 class Target(Protocol):
-    """A runtime: its name, the ending of its files, how many it loads (None: any number), and its protocols on the
-    wire; ranks of each node where it was told to differ from the topology's machines."""
+    """A runtime: its name, how many files it loads (None: any number), and its protocols on the wire; ranks of each
+    node where it was told to differ from the topology's machines."""
 
     @property
     def name(self) -> str: ...
-    @property
-    def suffix(self) -> str: ...
     @property
     def max_files(self) -> int | None: ...
     @property
@@ -128,7 +126,6 @@ class Target(Protocol):
 class XmlTarget:
     """A runtime that loads MSCCL XML."""
 
-    suffix = ".xml"
     ranks_per_node = None
 
     def __init__(self, profile: Profile) -> None:
@@ -161,8 +158,6 @@ class XmlTarget:
         return [_LoweredXml(prove(retarget(only, self._profile), self._profile).program, self._profile)]
 
     def companions(self, bundle: Bundle) -> dict[str, str]:
-        if self.name == DEVICE_RUNTIME.name:
-            return {README: device_readme(bundle), SCRIPT: device_script(bundle)}
         return {README: readme(bundle), SCRIPT: run_script(bundle)}
 
 
@@ -209,6 +204,7 @@ class _LoweredXml:
         program = proved.program
         return Written(
             text=proved.text,
+            suffix=".xml",
             chunks=program.chunks_per_loop,
             alignment=1,
             protocol=program.protocol,

@@ -7,6 +7,7 @@ from msgspec import structs
 from hocket.base.errors import ScheduleError
 from hocket.base.units import format_limit
 from hocket.schedule import Kind, Program, Schedule
+from hocket.translator.lowering.heads import goes_over_switches
 from hocket.translator.lowering.lower import lower
 from hocket.translator.lowering.lowering import Lowering
 from hocket.translator.msccl.profiles import UNLIMITED
@@ -14,7 +15,7 @@ from hocket.translator.mscclpp.emit import emit_gpu
 from hocket.translator.mscclpp.join import joined
 from hocket.translator.mscclpp.limits import MAX_OPS
 from hocket.translator.mscclpp.messages import deliver
-from hocket.translator.mscclpp.multicast import goes_over_switches, multicast_gpus
+from hocket.translator.mscclpp.multicast import multicast_gpus
 from hocket.translator.mscclpp.node import RankNodes
 from hocket.translator.mscclpp.plan import COLLECTIVE_NAMES, ExecutionPlan, PlanGpu
 from hocket.translator.mscclpp.read import from_json

@@ -5,12 +5,9 @@ A head has the switch add a chunk of all ranks and store the sum to all of them 
 not, and binding them throws. What comes first and last is a copy between scratch and them.
 """
 
-from itertools import groupby
-
-import numpy as np
-
 from hocket.base.errors import ScheduleError
-from hocket.schedule import Kind, Schedule
+from hocket.schedule import Kind, Schedule, SwitchRun
+from hocket.translator.lowering.heads import switch_runs
 from hocket.translator.mscclpp.limits import MAX_CHANNELS, MAX_OP_CHANNELS
 from hocket.translator.mscclpp.node import RankNodes
 from hocket.translator.mscclpp.plan import (
@@ -26,67 +23,26 @@ from hocket.translator.mscclpp.plan import (
     Share,
 )
 
-__all__ = ["goes_over_switches", "multicast_gpus"]
+__all__ = ["multicast_gpus"]
 
 _SYNC = Op(OpName.SYNC)
-_Run = tuple[int, int, int]  # head, first chunk, number of chunks
-_KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER, Kind.BROADCAST)
-
-
-def goes_over_switches(schedule: Schedule) -> bool:
-    """Whether a schedule needs switches that compute."""
-    n = schedule.collective.num_ranks
-    return bool((schedule.relay_nodes >= schedule.topology.num_ranks).any() and schedule.dst.max(initial=0) >= n)
 
 
 def multicast_gpus(schedule: Schedule, nodes: RankNodes, blocks: int, *, in_place: bool) -> tuple[PlanGpu, ...]:
     """Each rank's part, of so many thread blocks, which share the bytes of each chunk. Raises ScheduleError where ranks
     are on several machines, or send to each other as well."""
-    collective = schedule.collective
-    n = collective.num_ranks
-    if collective.kind not in _KINDS:
-        raise ScheduleError(f"{schedule.generator}: plans let switches do {', '.join(_KINDS)}; no {collective.kind}")
-    if len(set(nodes.node)) > 1:
-        raise ScheduleError(
-            f"{schedule.generator} lets switches of several machines add and copy chunks: a plan can say that of one "
-            "machine alone; use an algorithm or schedule that only the ranks take part in"
-        )
-    if ((schedule.src < n) & (schedule.dst < n)).any():
-        raise ScheduleError(
-            f"{schedule.generator}: its ranks send to each other and over switches that add and copy: a plan does one "
-            "or the other; use nvls, or a schedule that only the ranks take part in"
-        )
+    n = schedule.collective.num_ranks
+    runs = switch_runs(schedule, "a plan", nodes.node)
     if n - 1 > MAX_CHANNELS:
         raise ScheduleError(f"{n} ranks: a thread block signals to {MAX_CHANNELS} others at most")
-    runs = _runs(_heads(schedule))
-    return tuple(_Gpu(collective.kind, n, runs, rank, blocks, in_place).written() for rank in range(n))
-
-
-def _heads(schedule: Schedule) -> list[int]:
-    """The rank that drives the switch for each chunk: whoever it brings the sum to, or whose chunk it is."""
-    collective, chunks = schedule.collective, schedule.collective.slots
-    n = collective.num_ranks
-    owners = np.arange(chunks) * n // chunks
-    if collective.kind is Kind.BROADCAST:
-        owners[:] = collective.root
-    elif collective.kind is Kind.ALL_REDUCE:
-        summed = (schedule.src >= n) & (schedule.dst < n) & schedule.reduce
-        owners[schedule.chunk[summed]] = schedule.dst[summed]
-    return [int(owner) for owner in owners]
-
-
-def _runs(heads: list[int]) -> list[_Run]:
-    """Neighbouring chunks of one head."""
-    grouped = groupby(enumerate(heads), key=lambda chunk: chunk[1])
-    listed = [(head, list(chunks)) for head, chunks in grouped]
-    return [(head, chunks[0][0], len(chunks)) for head, chunks in listed]
+    return tuple(_Gpu(schedule.collective.kind, n, runs, rank, blocks, in_place).written() for rank in range(n))
 
 
 class _Gpu:
     """A rank's part as it is written. Its thread blocks are alike, and each meets those of its number on other ranks:
     they share each run of chunks in one way, so that no block waits for another of its rank."""
 
-    def __init__(self, kind: Kind, ranks: int, runs: list[_Run], rank: int, blocks: int, in_place: bool) -> None:
+    def __init__(self, kind: Kind, ranks: int, runs: list[SwitchRun], rank: int, blocks: int, in_place: bool) -> None:
         self._kind, self._runs, self._rank, self._blocks = kind, runs, rank, blocks
         self._in_place = in_place
         self._peers = [peer for peer in range(ranks) if peer != rank]

@@ -26,9 +26,7 @@ struct Fibers::Fiber {
   ucontext_t own{};                 ///< where it goes on
   ucontext_t* scheduler = nullptr;  ///< where it hands on to
   std::unique_ptr<std::byte[]> stack{new std::byte[kStackBytes]};
-  BlockMemory memory{};
-  const Launch* launch = nullptr;
-  Kernel* kernel = nullptr;
+  const BlockRun* run_block = nullptr;
   int32_t block = 0;
   bool is_done = false;
   bool moved = false;  ///< since it was resumed
@@ -37,14 +35,13 @@ struct Fibers::Fiber {
 
   static void enter() {
     Fiber& self = *current;
-    self.kernel(*self.launch, self.block, {0, 1, nullptr, nullptr}, self.memory);
+    (*self.run_block)(self.block, {0, 1, nullptr, nullptr});
     self.is_done = true;
     self.moved = true;
   }
 
-  void begin(const Launch& with, Kernel* run, int32_t number, ucontext_t* from) {
-    launch = &with;
-    kernel = run;
+  void begin(const BlockRun& run, int32_t number, ucontext_t* from) {
+    run_block = &run;
     block = number;
     scheduler = from;
     is_done = false;
@@ -103,17 +100,15 @@ class PunctualNaps {
 
 }  // namespace
 
-void Fibers::run(const Launch& launch, Kernel* kernel, const std::function<void()>& look_around) {
+void Fibers::run(int32_t blocks, const BlockRun& run_block, const std::function<void()>& look_around) {
   const PunctualNaps punctual;
   ucontext_t scheduler;
-  for (int32_t block = 0; block < launch.num_blocks; block++) {
-    fibers_[block]->begin(launch, kernel, block, &scheduler);
-  }
+  for (int32_t block = 0; block < blocks; block++) fibers_[block]->begin(run_block, block, &scheduler);
   auto looked = std::chrono::steady_clock::now();
   int32_t idle_rounds = 0;
-  for (int32_t left = launch.num_blocks; left > 0;) {
+  for (int32_t left = blocks; left > 0;) {
     bool moved = false;
-    for (int32_t block = 0; block < launch.num_blocks; block++) {
+    for (int32_t block = 0; block < blocks; block++) {
       Fiber& fiber = *fibers_[block];
       if (fiber.is_done) continue;
       fiber.resume();

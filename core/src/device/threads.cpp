@@ -89,6 +89,25 @@ Launch launch_of(const Tables& tables, const Window& window, const Call& call, i
   return launch;
 }
 
+/// But for the addresses of the rank's memory, as `launch_of`. Chunks need no slot: what goes over switches lies in the
+/// window itself, a slice of every chunk at a time.
+SwitchLaunch switch_launch_of(const SwitchTables& tables, const SwitchWindow& window, const Call& call, int32_t rank) {
+  SwitchLaunch launch{};
+  launch.window = window;
+  launch.runs = tables.runs.data();
+  launch.buffers[0] = reinterpret_cast<uint8_t*>(call.buffers[0]);
+  launch.buffers[1] = reinterpret_cast<uint8_t*>(call.buffers[1]);
+  launch.chunk_bytes = call.chunk_bytes;
+  launch.signature = call.signature;
+  launch.timeout_ns = static_cast<uint64_t>(call.timeout.count());
+  launch.num_runs = static_cast<int32_t>(tables.runs.size());
+  launch.rank = rank;
+  launch.adds = tables.adds ? 1 : 0;
+  launch.spreads = tables.spreads ? 1 : 0;
+  return launch;
+}
+
+// Users read this beside the name of their collective: the words name the rank that was waited for, not this one.
 std::string words_of(const Failure& failure) {
   const std::string peer = "rank " + std::to_string(failure.peer);
   const std::string where =
@@ -117,7 +136,7 @@ std::string words_of(const Failure& failure) {
 /// Threads that wait for the next launch: to start them takes longer than most calls do.
 class Threads::Pool {
  public:
-  Pool(int32_t blocks, int32_t lanes, std::optional<uint64_t> seed) : memories_(blocks), lanes_(lanes), seed_(seed) {
+  Pool(int32_t blocks, int32_t lanes, std::optional<uint64_t> seed) : lanes_(lanes), seed_(seed) {
     for (int32_t block = 0; block < blocks; block++) meetings_.push_back(std::make_unique<std::barrier<>>(lanes));
     for (int32_t block = 0; block < blocks; block++) {
       for (int32_t lane = 0; lane < lanes; lane++) threads_.emplace_back([this, block, lane] { serve(block, lane); });
@@ -134,12 +153,12 @@ class Threads::Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  void begin(const Launch& launch, Kernel* kernel) {
+  /// Wakes the threads of so many blocks; `run_block` is used until `ended`.
+  void begin(int32_t blocks, const BlockRun& run_block) {
     {
       const std::lock_guard lock(mutex_);
-      launch_ = &launch;
-      kernel_ = kernel;
-      blocks_ = launch.num_blocks;
+      run_block_ = &run_block;
+      blocks_ = blocks;
       running_ = blocks_ * lanes_;
       number_++;
     }
@@ -158,30 +177,26 @@ class Threads::Pool {
     if (seed_) disturbance.emplace(static_cast<uint32_t>(*seed_ * 1009 + block * 31 + lane + 1));
     const Lanes lanes{lane, lanes_, &meet, meetings_[block].get()};
     for (uint64_t seen = 0;;) {
-      const Launch* launch;
-      Kernel* kernel;
+      const BlockRun* run_block;
       {
         std::unique_lock lock(mutex_);
         begun_.wait(lock, [&] { return ends_ || (number_ != seen && block < blocks_); });
         if (ends_) return;
         seen = number_;
-        launch = launch_;
-        kernel = kernel_;
+        run_block = run_block_;
       }
-      kernel(*launch, block, lanes, memories_[block]);
+      (*run_block)(block, lanes);
       const std::lock_guard lock(mutex_);
       if (--running_ == 0) ended_.notify_all();
     }
   }
 
-  std::vector<BlockMemory> memories_;
   const int32_t lanes_;
   const std::optional<uint64_t> seed_;
   std::vector<std::unique_ptr<std::barrier<>>> meetings_;
   std::mutex mutex_;
   std::condition_variable begun_, ended_;
-  const Launch* launch_ = nullptr;
-  Kernel* kernel_ = nullptr;
+  const BlockRun* run_block_ = nullptr;
   int32_t blocks_ = 0;  ///< of this launch, which is gone once it has ended
   int32_t running_ = 0;
   uint64_t number_ = 0;
@@ -190,15 +205,23 @@ class Threads::Pool {
 };
 
 Threads::Threads(int32_t rank, std::span<std::byte* const> windows, std::span<const int32_t> processes,
-                 const Window& window, int32_t most_blocks, int32_t lanes, std::optional<uint64_t> seed)
-    : rank_(rank), window_(window), most_blocks_(most_blocks), peers_(std::make_unique<Peers>(processes)) {
+                 const Window& window, int32_t most_blocks, const std::optional<SwitchWindow>& switches, int32_t lanes,
+                 std::optional<uint64_t> seed)
+    : rank_(rank),
+      window_(window),
+      switches_(switches),
+      most_blocks_(most_blocks),
+      peers_(std::make_unique<Peers>(processes)),
+      memories_(most_blocks),
+      switch_memories_(most_blocks) {
+  if (switches_ && switches_->blocks > most_blocks) throw Error("a window of more thread blocks than was said");
   if (lanes == 1 && !seed) {
     fibers_ = std::make_unique<Fibers>(most_blocks);
   } else {
     pool_ = std::make_unique<Pool>(most_blocks, lanes, seed);
   }
   for (std::byte* const place : windows) windows_.push_back(reinterpret_cast<uint8_t*>(place));
-  words_.resize(kWordStride * (3 + most_blocks + 2 * window.connections));
+  words_.resize(kWordStride * (3 + 2 * most_blocks + 2 * window.connections));
   uint64_t* word = words_.data();
   const auto take = [&](int32_t count) { return std::exchange(word, word + kWordStride * count); };
   state_.calls = take(1);
@@ -207,6 +230,7 @@ Threads::Threads(int32_t rank, std::span<std::byte* const> windows, std::span<co
   state_.progress = take(most_blocks);
   state_.sent = take(window.connections);
   state_.received = take(window.connections);
+  met_ = take(most_blocks);
 }
 
 Threads::~Threads() = default;
@@ -221,6 +245,35 @@ void Threads::run(const Tables& tables, const Call& call, const std::function<vo
   launch.blocks = tables.blocks.data();
   launch.steps = tables.steps.data();
   launch.buffers[2] = reinterpret_cast<uint8_t*>(scratch_.data());
+  Kernel* const kernel = kernel_of(call.element, call.reduction);
+  const auto run_block = [&](int32_t block, const Lanes& lanes) { kernel(launch, block, lanes, memories_[block]); };
+  run_blocks(launch.num_blocks, run_block, interrupted);
+}
+
+void Threads::run(const SwitchTables& tables, const Call& call, const std::function<void()>& interrupted) {
+  if (!switches_) throw Error("a program over switches, for which no window was made");
+  SwitchLaunch launch = switch_launch_of(tables, *switches_, call, rank_);
+  launch.windows = windows_.data();
+  launch.failure = state_.failure;
+  launch.met = met_;
+  SwitchKernel* const kernel = switch_kernel_of(call.element, call.reduction);
+  const auto run_block = [&](int32_t block, const Lanes& lanes) {
+    kernel(launch, block, lanes, switch_memories_[block]);
+  };
+  // what the interpreter's blocks tell those who look whether a process died, the host tells here
+  const auto tell = [&](int64_t place, uint64_t number) {
+    store_release(reinterpret_cast<uint64_t*>(windows_[rank_] + place), number);
+  };
+  const uint64_t number = load_acquire(state_.calls) + 1;
+  tell(Window::begun(), number);
+  run_blocks(launch.window.blocks, run_block, interrupted);
+  store_release(state_.calls, number);
+  tell(Window::ended(), number);
+}
+
+/// Returns when all blocks are through, or rethrows what looking around threw: then all ranks have been told to give
+/// up.
+void Threads::run_blocks(int32_t blocks, const BlockRun& run_block, const std::function<void()>& interrupted) {
   std::exception_ptr thrown;
   const auto look_around = [&] {
     if (thrown) return;
@@ -232,11 +285,10 @@ void Threads::run(const Tables& tables, const Call& call, const std::function<vo
       close();
     }
   };
-  Kernel* const kernel = kernel_of(call.element, call.reduction);
   if (fibers_) {
-    fibers_->run(launch, kernel, look_around);
+    fibers_->run(blocks, run_block, look_around);
   } else {
-    pool_->begin(launch, kernel);
+    pool_->begin(blocks, run_block);
     while (!pool_->ended()) look_around();
   }
   if (thrown) std::rethrow_exception(thrown);

@@ -53,6 +53,24 @@ def test_the_programs_are_right_and_run(tmp_path: Path) -> None:
     assert "# Out of bounds values : 0 OK" in done.stdout
 
 
+def test_where_switches_compute_their_programs_compete(tmp_path: Path) -> None:
+    """The bound is that of switches, and the copies around what they do are paid for."""
+    spec = f"{MACHINE},nvls=1"
+    plain = made(tmp_path / "a", "all_reduce", MACHINE, "64MiB", "device")
+    found = made(tmp_path / "b", "all_reduce", spec, "64MiB", "device")
+    assert found["rows"][0]["bound_ps"] < plain["rows"][0]["bound_ps"]
+    path = tmp_path / "nvls.schedule"
+    done = synthesize("all_reduce", "-t", spec, "-s", "64MiB", "--engine", "native:nvls", "-o", str(path))
+    assert done.returncode == 0, done.stderr
+    done = in_process.hocket("translate", str(path), "--to", "device", "--bundle", str(tmp_path / "c"))
+    assert done.returncode == 0, done.stderr
+    for file in read_bundle(tmp_path / "c").files:
+        (told,) = (one for one in file.predicted if one.size_bytes == 64 << 20)
+        assert file.protocol == "NVLS" and told.schedule_ps is not None
+        copied_ps = 2 * (64 << 20) * 10**12 // (38_700_000_000 * file.thread_blocks)
+        assert told.time_ps >= 8_400_000 + 3_400_000 + copied_ps + told.schedule_ps
+
+
 def test_the_table_says_who_serves_what(tmp_path: Path) -> None:
     asked = ("all_reduce", "-t", MACHINE, "-s", "1KiB..1MiB:1024", "--for", "device", "-o")
     done = synthesize(*asked, str(tmp_path / "b"))

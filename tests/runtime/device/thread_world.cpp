@@ -28,6 +28,9 @@ Kernel* kernel_of(int32_t, int32_t) {
   };
 }
 
+/// Of programs over switches nothing is run here: `switch_world.cpp` does.
+SwitchKernel* switch_kernel_of(int32_t, int32_t) { return nullptr; }
+
 namespace {
 
 constexpr int64_t kSlotBytes = 256;
@@ -94,7 +97,7 @@ void run(const World& world, int32_t lanes, uint64_t seed) {
   std::vector<std::thread> ranks;
   for (int32_t rank = 0; rank < world.ranks; rank++) {
     ranks.emplace_back([&, rank] {
-      Threads threads(rank, windows, {}, window, world.most_blocks, lanes, seed + rank);
+      Threads threads(rank, windows, {}, window, world.most_blocks, std::nullopt, lanes, seed + rank);
       const Tables tables = tables_of(world.parts[rank], world.numbers[rank], world.largest);
       std::vector<Element> first(share * (world.ranks + 1)), second(share * (world.ranks + 1));
       Element* const input = first.data() + (world.in_place && world.small_input ? rank * share : 0);

@@ -66,6 +66,10 @@ struct SwitchLaunch {
   uint8_t spreads;  ///< all ranks take it; else its head alone
 };
 
+// The host's compiler and the GPU's lay them out alike.
+static_assert(sizeof(RunRow) == 20 && sizeof(SwitchWindow) == 40);
+static_assert(sizeof(SwitchLaunch) == 136 && alignof(SwitchLaunch) == 8);
+
 /// What the lanes of a block share.
 struct SwitchMemory {
   int32_t stopped;  ///< by any lane
@@ -198,7 +202,10 @@ class SwitchWalk {
 
   HOCKET_DEVICE bool must_leave(uint64_t* since, int32_t peer) {
     const uint64_t gave_up = load_relaxed(word_of(own_window(), 0));
-    if (gave_up != 0) return fail(Reason::kPeerGaveUp, static_cast<int32_t>(gave_up) - 1);
+    if (gave_up != 0) {
+      const Reason why = gave_up >= kDied ? Reason::kPeerDied : Reason::kPeerGaveUp;
+      return fail(why, static_cast<int32_t>(gave_up & (kDied - 1)) - 1);
+    }
     const uint64_t now = clock_ns();
     if (*since == 0) *since = now;
     // whoever waits itself has come, so the one that is waited for is the one that is missing
@@ -288,15 +295,17 @@ class SwitchWalk {
       typename A::Stored each[kCount];
     };
     typename A::Wide sum[kCount];
-    for (int32_t rank = 0; rank < launch_.window.ranks; rank++) {
+    const Elements first{load_unit<Pack>(launch_.windows[0] + place)};
+#if HOCKET_ON_GPU
+#pragma unroll
+#endif
+    for (int32_t k = 0; k < kCount; k++) sum[k] = A::widened(first.each[k]);
+    for (int32_t rank = 1; rank < launch_.window.ranks; rank++) {
       const Elements part{load_unit<Pack>(launch_.windows[rank] + place)};
 #if HOCKET_ON_GPU
 #pragma unroll
 #endif
-      for (int32_t k = 0; k < kCount; k++) {
-        const typename A::Wide wide = A::widened(part.each[k]);
-        sum[k] = rank == 0 ? wide : A::combine_wide(sum[k], wide);
-      }
+      for (int32_t k = 0; k < kCount; k++) sum[k] = A::combine_wide(sum[k], A::widened(part.each[k]));
     }
     Elements result;
 #if HOCKET_ON_GPU

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "hocket/device/switches.hpp"
 #include "hocket/device/table.hpp"
 #include "hocket/executor/program.hpp"
 
@@ -14,6 +15,13 @@ struct Tables {
   std::vector<StepRow> steps;  ///< of all blocks, one after the other
   int64_t scratch_chunks = 0;
   int32_t largest_count = 1;  ///< chunks of a message of any rank, at most: it decides the slices, which all have alike
+};
+
+/// A rank's part of a program whose chunks are added and copied on the way.
+struct SwitchTables {
+  std::vector<RunRow> runs;
+  bool adds;
+  bool spreads;
 };
 
 /// `numbers`: for each block those of its connections in `BlockRow`, in that order: of the one that leaves, here and at

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "hocket/device/interpreter.hpp"
 #include "hocket/device/tables.hpp"
 #include "hocket/executor/workspace.hpp"
 
@@ -31,6 +32,9 @@ struct Call {
 /// Throws Error where a slot is too small for the program's messages.
 Launch launch_of(const Tables& tables, const Window& window, const Call& call, int32_t rank, int32_t num_ranks);
 
+/// As `launch_of`; `window`: that of the group, whose number of blocks all its programs have.
+SwitchLaunch switch_launch_of(const SwitchTables& tables, const SwitchWindow& window, const Call& call, int32_t rank);
+
 /// What a rank's failure says, in words.
 std::string words_of(const Failure& failure);
 
@@ -43,9 +47,10 @@ class Peers;
 class Threads {
  public:
   /// `windows`: of all ranks, zeroed before anyone runs. `processes`: theirs, which are watched. `most_blocks`: of any
-  /// program.
+  /// program. `switches`: behind `window`, where there are programs whose chunks are added and copied on the way.
   Threads(int32_t rank, std::span<std::byte* const> windows, std::span<const int32_t> processes, const Window& window,
-          int32_t most_blocks, int32_t lanes, std::optional<uint64_t> seed);
+          int32_t most_blocks, const std::optional<SwitchWindow>& switches, int32_t lanes,
+          std::optional<uint64_t> seed);
   ~Threads();
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
@@ -54,6 +59,7 @@ class Threads {
   /// what it throws makes all ranks give up. Throws Error, naming the rank, block and step, where this rank gave up,
   /// and the process where one has ended before its part was done: so does every later call.
   void run(const Tables& tables, const Call& call, const std::function<void()>& interrupted);
+  void run(const SwitchTables& tables, const Call& call, const std::function<void()>& interrupted);
 
   /// The rank that this one waited for in vain; -1: none.
   int32_t lost() const;
@@ -66,16 +72,23 @@ class Threads {
  private:
   class Pool;
 
+  /// All blocks of a launch. Throws as `run`.
+  void run_blocks(int32_t blocks, const std::function<void(int32_t block, const Lanes&)>& run_block,
+                  const std::function<void()>& interrupted);
   void leave_the_dead() noexcept;
 
   int32_t rank_;
   Window window_;
+  std::optional<SwitchWindow> switches_;
   std::vector<uint8_t*> windows_;
   std::vector<uint64_t> words_;  ///< those of `state_`
   State state_;
+  uint64_t* met_;  ///< meetings of each block over switches
   int32_t most_blocks_;
   std::unique_ptr<Peers> peers_;
   std::vector<Pack> scratch_;  ///< grows with the largest program
+  std::vector<BlockMemory> memories_;
+  std::vector<SwitchMemory> switch_memories_;
   executor::Workspace workspace_;
   std::unique_ptr<Pool> pool_;  ///< or
   std::unique_ptr<Fibers> fibers_;

@@ -36,6 +36,8 @@ __all__ = ["perform_programs"]
 _ELEMENT = 4  # bytes of a float32
 #: Runtimes that pad what a program's chunks do not divide.
 _PAD = (DEVICE_RUNTIME.name,)
+#: The runtimes whose programs have switches compute.
+_HAVE_SWITCHES = (PLAN_RUNTIME, DEVICE_RUNTIME.name)
 
 
 def perform_programs(
@@ -56,7 +58,7 @@ def perform_programs(
     profile = _profile(runtime, costs, problem.topology)
     searching = partial(_searched, search=search, request=request, watch=watch)
     sources = Candidates(problem, profile, sizes, searching, natives=request.engine == AUTO).sources()
-    if runtime == PLAN_RUNTIME:
+    if runtime in _HAVE_SWITCHES:
         sources += _over_switches(problem, sizes[-1])
     failed = request.failures != Failures()  # of which the library's model knows nothing
     reach = profile.protocols["Simple"].pace
@@ -164,7 +166,7 @@ def _bound(problem: Problem, profile: Profile, size: int) -> int:
     collective = replace(problem.collective, size_bytes=size, chunks_per_rank=1)
     tiny = replace(problem.collective, size_bytes=problem.collective.num_ranks, chunks_per_rank=1)
     topology = problem.topology
-    if profile.name != PLAN_RUNTIME:  # whose plans alone have switches compute
+    if profile.name not in _HAVE_SWITCHES:
         topology = replace(topology, in_network=())
 
     ranks = topology.num_ranks

@@ -7,7 +7,7 @@ from pathlib import Path
 from hocket.api.progress import Progress
 from hocket.api.reading import bytes_of
 from hocket.api.verify.orders import verify_orders
-from hocket.api.verify.programs import verify_plan, verify_program, verify_xml
+from hocket.api.verify.programs import verify_plan, verify_program, verify_switches, verify_xml
 from hocket.api.verify.request import Verification
 from hocket.api.verify.result import VerificationResult
 from hocket.api.verify.schedules import verify_schedules
@@ -15,7 +15,7 @@ from hocket.base.errors import FormatError, RequestError, ScheduleError
 from hocket.base.units import parse_time
 from hocket.schedule import load, load_expanded
 from hocket.topology import load as load_topology
-from hocket.translator import is_program_json, read_forest, read_tacos_csv, read_tacos_xml
+from hocket.translator import is_program_json, is_switch_json, read_forest, read_tacos_csv, read_tacos_xml
 from hocket.translator.bundle.manifest import PROGRAMS, is_bundle
 from hocket.translator.formats.forestcoll import is_forest
 
@@ -52,6 +52,9 @@ def perform(request: Verification, progress: Progress) -> VerificationResult:
     if file.suffix == ".json" and is_program_json(file):
         request.take_only(_FILES | {"fifo_depth"}, f"{file} is for no runtime; {to_xml}")
         return verify_program(request, file)
+    if file.suffix == ".json" and is_switch_json(file):
+        request.take_only(_FILES, f"{file} is a program over switches, for the device engine alone")
+        return verify_switches(request, file)
     if file.suffix == ".json":
         request.take_only(_PLAN, f"{file} is an MSCCL++ plan, whose puts wait for no room")
         return verify_plan(request, file)

@@ -15,7 +15,7 @@ from hocket.base.text_table import text_table
 from hocket.base.units import format_limit
 from hocket.report.plan_page import plan_page
 from hocket.report.program_page import program_page
-from hocket.schedule import FIFO_DEPTH, Kind, Program, Proof, execute
+from hocket.schedule import FIFO_DEPTH, Kind, Program, Proof, execute, execute_switches
 from hocket.translator import (
     PROFILES,
     UNLIMITED,
@@ -25,13 +25,14 @@ from hocket.translator import (
     judge,
     read_file,
     read_program,
+    read_switch_program,
 )
 from hocket.translator.msccl.judge import EXECUTION
 from hocket.translator.msccl.residency import MULTIPROCESSORS
 from hocket.translator.msccl.slices import least_count
 from hocket.translator.mscclpp import PLAN_RUNTIME, PlanJudgement, PlanProof, judge_plan
 
-__all__ = ["verify_plan", "verify_program", "verify_xml"]
+__all__ = ["verify_plan", "verify_program", "verify_switches", "verify_xml"]
 
 
 def verify_program(request: Verification, file: Path) -> VerificationResult:
@@ -43,6 +44,18 @@ def verify_program(request: Verification, file: Path) -> VerificationResult:
         depth = request.fifo_depth or FIFO_DEPTH[program.protocol]
         proof = execute(program, fifo_depth=depth, max_count=least_count(program, UNLIMITED))
     except (ScheduleError, DeadlockError) as error:
+        return VerificationResult(request, lines, [str(error)])
+    return VerificationResult(request, [*lines, f"proved: {proof.describe()}"])
+
+
+def verify_switches(request: Verification, file: Path) -> VerificationResult:
+    """Executes a program over switches symbolically, by its kernel's table."""
+    program = read_switch_program(file)
+    chunks = f"{program.chunks_per_loop} chunks, {len(program.runs)} runs of chunks of one head"
+    lines = [f"{file}: {program.kind} on {program.num_ranks} ranks over switches in {chunks}"]
+    try:
+        proof = execute_switches(program)
+    except ScheduleError as error:
         return VerificationResult(request, lines, [str(error)])
     return VerificationResult(request, [*lines, f"proved: {proof.describe()}"])
 
