@@ -30,8 +30,8 @@ def retime(schedule: Schedule, blocking: bool = False) -> Schedule:
     finishes) and finishes after the summed latency + one serialization per hop between ranks, at least a picosecond.
     Times are never later than those of a schedule that was feasible under the same model; untimed ones become timed.
 
-    Raises ScheduleError when a reducing transfer would send other contributions than before, which can happen where
-    a rank sends and receives partial sums of one chunk at the same time.
+    Raises ScheduleError when a reducing transfer would send, or a rank have in the end, other contributions than
+    before, which can happen where a rank sends and receives partial sums of one chunk at the same time.
     """
     collective = schedule.collective
     start, finish = engine.retime(schedule.transfers, collective.chunk_bytes, blocking, collective.reducing)

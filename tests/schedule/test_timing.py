@@ -133,3 +133,28 @@ def test_refuses_to_change_what_a_reduction_sends() -> None:
         ScheduleError, match=r"transfer 2 \(chunk 0, rank 1 -> 0, 0..1\) would send other contributions"
     ):
         retime(schedule)
+
+
+def test_refuses_to_let_a_copy_overwrite_what_was_added() -> None:
+    # Rank 1 hands both contributions back to rank 2 as a copy, to which rank 0's is then added. At the earliest times
+    # rank 0's would come in first, and be overwritten.
+    pairs = [(2, 1), (1, 2), (0, 2)]
+    schedule = Schedule(
+        collective=Collective(Kind.REDUCE, 3, 1000, root=2),
+        topology=Topology.from_links("three", 3, [(src, dst, 1000, 10**9) for src, dst in pairs]),
+        route_offset=np.arange(4),
+        route_links=np.arange(3, dtype=np.int32),
+        chunk=np.zeros(3, np.int32),
+        route=np.arange(3, dtype=np.int32),
+        reduce=np.array([True, False, True]),
+        start_ps=np.arange(3),
+        finish_ps=np.arange(1, 4),
+        timed=False,
+        blocking=False,
+        bound=None,
+        generator="test",
+        seed=None,
+    )
+    verify(schedule)
+    with pytest.raises(ScheduleError, match="chunk 0 would have other contributions in the end"):
+        retime(schedule)

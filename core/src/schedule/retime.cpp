@@ -1,6 +1,8 @@
 #include "hocket/schedule/retime.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "hocket/columns.hpp"
 #include "hocket/error.hpp"
@@ -17,11 +19,15 @@ uint64_t mix(uint64_t value) {  // splitmix64's finalizer
   return value ^ (value >> 31);
 }
 
+/// What a schedule comes to at some times, in hashes: of each transfer the deliveries that made what it sends, and of
+/// each chunk those that made what its ranks have in the end. Equal where the contributions are the same.
+struct Contents {
+  std::vector<uint64_t> sent, kept;
+};
+
 /// A sum of mixed ids, so that the order of deliveries does not count, as it does not for a sum.
-/// Per transfer a hash of the deliveries that made what it sends: equal when it sends the same contributions.
-std::vector<uint64_t> contents(const Transfers& transfers, std::span<const Picoseconds> start,
-                               std::span<const Picoseconds> finish) {
-  std::vector<uint64_t> sent(transfers.size()), held(transfers.graph->num_nodes());
+Contents contents(const Transfers& transfers, std::span<const Picoseconds> start, std::span<const Picoseconds> finish) {
+  std::vector<uint64_t> sent(transfers.size()), kept(transfers.num_chunks), held(transfers.graph->num_nodes());
   const ChunkIndex index(transfers);
   ChunkReplay replay;
   for (int64_t chunk = 0; chunk < transfers.num_chunks; chunk++) {
@@ -36,8 +42,13 @@ std::vector<uint64_t> contents(const Transfers& transfers, std::span<const Picos
           uint64_t& at = held[transfers.dst(id)];
           at = (transfers.reduce[id] ? at : 0) + mix(id);
         });
+    for (const int32_t id : ids) {
+      uint64_t& at = held[transfers.dst(id)];
+      kept[chunk] += at == 0 ? 0 : mix(at ^ mix(transfers.dst(id)));
+      at = 0;  // once for each rank
+    }
   }
-  return sent;
+  return {std::move(sent), std::move(kept)};
 }
 
 }  // namespace
@@ -70,13 +81,19 @@ Times retime(const Transfers& transfers, std::span<const int64_t> chunk_bytes, b
   }
   // A reduction may have come in time for a send at the new times that came after it at the old ones: other sums then.
   if (reducing) {
-    const auto before = contents(transfers, transfers.start, transfers.finish);
-    const auto after = contents(transfers, times.start, times.finish);
-    const auto changed = std::ranges::mismatch(before, after).in1;
-    if (changed != before.end()) {
-      throw ScheduleError(transfers.describe(changed - before.begin()) +
+    const Contents before = contents(transfers, transfers.start, transfers.finish);
+    const Contents after = contents(transfers, times.start, times.finish);
+    const auto changed = std::ranges::mismatch(before.sent, after.sent).in1;
+    if (changed != before.sent.end()) {
+      throw ScheduleError(transfers.describe(changed - before.sent.begin()) +
                           " would send other contributions at the new times: its source gets more of the chunk while "
                           "it waits for a link; let the receiver wait, or use two chunks");
+    }
+    const auto other = std::ranges::mismatch(before.kept, after.kept).in1;
+    if (other != before.kept.end()) {
+      throw ScheduleError("chunk " + std::to_string(other - before.kept.begin()) +
+                          " would have other contributions in the end at the new times: a copy comes in after what was "
+                          "to be added to it; let what is added wait for the copy");
     }
   }
   return times;
