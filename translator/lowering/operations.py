@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.errors import ScheduleError
 from hocket.schedule import BUFFERS, StepType
 from hocket.translator.lowering.messages import Messages
 from hocket.translator.lowering.pairing import pair_connections
@@ -77,8 +78,12 @@ def operations(
     Each pair of ranks talks over `channels` connections in turn, each with a thread block at both ends. Where
     connections are relied on to hold several messages (`slots`), one into a rank and one out of it may share theirs;
     `paired`: all do, as far as they go round. Local steps have thread blocks of their own, of at most `most_local`.
+
+    Raises ScheduleError where messages of a connection that holds several overtake each other.
     """
     connection, pairs = _connections(messages, channels)
+    if slots > 1:
+        _require_order(messages, connection)
     channel = _channels(pairs, profile.max_blocks_per_channel)
     nobody = np.full(len(pairs), -1)
     sending = np.stack([pairs[:, 0], pairs[:, 1], nobody, channel, 0 * channel], axis=1)
@@ -121,6 +126,18 @@ def operations(
         after=time.column(np.where(previous < 0, -1, time.receives[previous]), none, nowhere),
         priority=time.turns if slots == 1 else np.arange(len(time.turns)),
     )
+
+
+def _require_order(messages: Messages, connection: NDArray[np.int64]) -> None:
+    """A connection hands messages over in the order in which they were sent."""
+    order = np.lexsort((messages.start, connection))
+    late = (np.diff(connection[order]) == 0) & (np.diff(messages.finish[order]) < 0)
+    if late.any():
+        message = order[1:][late][0]
+        raise ScheduleError(
+            f"messages from rank {messages.src[message]} to rank {messages.dst[message]} overtake each other, which no "
+            "connection that holds several lets them: use --slots 1"
+        )
 
 
 class _Time:

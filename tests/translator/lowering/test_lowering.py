@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from programs import greedy_schedule, steps_of
 
 from hocket.base.errors import ScheduleError
-from hocket.schedule import NAMED_KINDS, Collective, Kind, Program, StepType, execute
+from hocket.schedule import NAMED_KINDS, Collective, Kind, Program, Schedule, StepType, execute
 from hocket.schedule.algorithms import ALGORITHMS, build
 from hocket.synthesizer import synthesize
 from hocket.topology import Topology, load
@@ -253,3 +253,26 @@ def test_a_ring_knows_from_its_messages_what_it_else_waits_for() -> None:
             patch.setattr("hocket.translator.lowering.emission.MAX_CLOCK_ENTRIES", entries)
             counts.append(int((lower(schedule, "json").rows["depend_block"] >= 0).sum()))
     assert counts[1] - counts[0] == RANKS * (RANKS - 1)
+
+
+def test_messages_that_overtake_each_other_share_no_connection_of_several() -> None:
+    # Of two chunks from rank 0 to rank 1 the second arrives first.
+    schedule = Schedule(
+        collective=Collective(Kind.BROADCAST, 2, 4000, chunks_per_rank=2),
+        topology=Topology.from_links("pair", 2, [(0, 1, 0, 10**9)]),
+        route_offset=np.arange(2),
+        route_links=np.zeros(1, np.int32),
+        chunk=np.arange(2, dtype=np.int32),
+        route=np.zeros(2, np.int32),
+        reduce=np.zeros(2, bool),
+        start_ps=np.zeros(2, np.int64),
+        finish_ps=np.array([3, 2]),
+        timed=False,
+        blocking=False,
+        bound=None,
+        generator="test",
+        seed=None,
+    )
+    with pytest.raises(ScheduleError, match="from rank 0 to rank 1 overtake each other"):
+        lower(schedule, "msccl", Lowering(slots=2))
+    prove(lower(schedule, "msccl", Lowering(slots=1)), "msccl")
