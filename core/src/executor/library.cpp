@@ -71,13 +71,18 @@ Library Library::read(std::istream& text, const std::string& source) {
 }
 
 std::optional<Choice> Library::find(const Request& request) const {
-  // The other way runs on a copy: better than none, and worse than any of the call's own way.
+  // The other way runs on a copy: better than none, and worse than any of the call's own way. Sizes that the programs
+  // of its own way leave out are left to the stock library on purpose.
   for (const bool in_place : {request.in_place, !request.in_place}) {
+    bool has_any = false;
     for (int32_t number = 0; number < size(); number++) {
       const Algorithm& algorithm = (*this)[number];
       const bool is_right = in_place ? algorithm.in_place : algorithm.out_of_place;
-      if (is_right && is_alike(algorithm, request) && is_in_window(algorithm, request)) return Choice{number, in_place};
+      if (!is_right || !is_alike(algorithm, request)) continue;
+      has_any = true;
+      if (is_in_window(algorithm, request)) return Choice{number, in_place};
     }
+    if (has_any) break;
   }
   return std::nullopt;
 }

@@ -28,6 +28,13 @@ TEST(Library, TheFirstOfTheCallsOwnWayServesThenOneOfTheOther) {
   EXPECT_TRUE(one.find(request("all_reduce", 64, false))->in_place);
 }
 
+TEST(Library, WhatTheCallsOwnWayLeavesOutIsLeftOut) {
+  const Library library({algorithm("all_reduce", 4, false), algorithm("all_reduce", 4, true, 64, 128)});
+  EXPECT_EQ(library.find(request("all_reduce", 64, true))->number, 1);
+  EXPECT_FALSE(library.find(request("all_reduce", 32, true)));
+  EXPECT_EQ(library.find(request("all_reduce", 32, false))->number, 0);
+}
+
 TEST(Library, WindowsCountTheSizeOfTheCall) {
   // 3 elements in 4 chunks are padded to 4 elements, 16 bytes, which may be more than any window has
   const Library library({algorithm("all_reduce", 4, true, 0, 15), algorithm("all_reduce", 4, true, 16, 16)});
