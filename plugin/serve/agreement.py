@@ -9,6 +9,7 @@ import torch.distributed as dist
 
 from hocket.base.version import __version__
 from hocket.plugin.torch import interfaces
+from hocket.plugin.torch.store_connection import own_connection
 from hocket.runtime.engine.library import Library
 
 __all__ = ["disagreement", "exchange_words"]
@@ -55,7 +56,7 @@ def disagreement(
 def _all_come(group: dist.ProcessGroup, purpose: str, patience: timedelta) -> bool:
     """Whether all ranks call this in time, which is settled once for all: through the job's store, where one who does
     not come keeps nobody."""
-    store = interfaces.STORE.need()()
+    store = own_connection(interfaces.STORE.need()())
     name = f"hocket/agreement/{group.group_name}/{purpose}"
     _begun[name] += 1
     prefix = f"{name}/{_begun[name]}"

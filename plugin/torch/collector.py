@@ -40,6 +40,7 @@ from hocket.plugin.torch.nccl_events import NcclEvents
 from hocket.plugin.torch.profiling import OperatorProfiler
 from hocket.plugin.torch.sections import watch_sections
 from hocket.plugin.torch.steps import StepCounter
+from hocket.plugin.torch.store_connection import own_connection
 from hocket.plugin.torch.triggers import Triggers
 from hocket.plugin.torch.unseen import Unseen
 from hocket.recording.folder import make_folder, operators_path, stream_path
@@ -210,15 +211,8 @@ class Collector:
             self._stream.keep(record("error", op=name, message=loss))
 
     def _connect(self) -> dist.Store:
-        """A connection of our own to the job's store: waiting on the job's would block the job."""
-        store = self._job_store = interfaces.STORE.need()()  # kept: rank 0's may be the server
-        if hasattr(store, "clone"):
-            return dist.PrefixStore(_attempt(), store.clone())
-        while isinstance(store, dist.PrefixStore):  # torch 2.6 and older
-            store = store.underlying_store
-        if isinstance(store, dist.TCPStore):
-            store = dist.TCPStore(store.host, store.port, is_master=False, wait_for_workers=False)
-        return dist.PrefixStore(_attempt(), store)
+        self._job_store = interfaces.STORE.need()()  # kept: rank 0's may be the server
+        return dist.PrefixStore(_attempt(), own_connection(self._job_store))
 
     def _write_offset(self, offset: Offset) -> None:
         self._stream.keep(record("clock", **offset._asdict()))

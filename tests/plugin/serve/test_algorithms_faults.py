@@ -23,8 +23,9 @@ pytestmark = pytest.mark.torch
 RANKS = 4
 FAULTS = Path(__file__).with_name("algorithms_faults.py")
 # Many small calls of the stock algorithm from two threads: gloo's own thread frees their tensors, which takes the GIL.
+# Each rank begins with another group.
 SCRIPT = """
-import threading
+import threading, time
 import torch, torch.distributed as dist
 dist.init_process_group("gloo")
 whole, own = torch.zeros(2000), torch.full((1000,), dist.get_rank() + 1.0)
@@ -32,11 +33,12 @@ for _ in range(3):
     dist.all_gather_into_tensor(whole, own)
 dist.all_reduce(own)
 assert own[0] == 3 and whole.sum() == 3000
-def issue(group):
+def issue(number, group):
+    time.sleep(0 if number == dist.get_rank() else 1)
     for _ in range(1000):
         last = dist.all_reduce(torch.ones(4), group=group, async_op=True)
     last.wait()
-threads = [threading.Thread(target=issue, args=(dist.new_group(),)) for _ in range(2)]
+threads = [threading.Thread(target=issue, args=(number, dist.new_group())) for number in range(2)]
 for thread in threads:
     thread.start()
 for thread in threads:
