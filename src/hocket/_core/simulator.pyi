@@ -61,6 +61,24 @@ class Job:
         plan_members: NDArray[np.int32],
     ) -> None: ...
 
+class PacketSettings:
+    def __init__(
+        self,
+        payload_bytes: int,
+        header_bytes: int,
+        train: int,
+        buffer_bytes: int,
+        flow_control: int,
+        arbitration: int,
+        channels: int,
+        marks: bool,
+        mark_from_bytes: int,
+        mark_all_bytes: int,
+        mark_ppm: int,
+        retransmit_ps: int,
+        seed: int,
+    ) -> None: ...
+
 def replay(
     job: Job,
     plans: Sequence[Plan],
@@ -72,7 +90,9 @@ def replay(
     record_occupancy: bool,
     link_bins: int,
     adaptive: bool,
+    packets: PacketSettings | None,
 ) -> dict[str, Any]: ...
+def buffer_waits(job: Job, plans: Sequence[Plan], graph: Graph) -> tuple[NDArray[np.int32], int]: ...
 def program_time(
     kind: NDArray[np.uint8],
     message: NDArray[np.int32],
