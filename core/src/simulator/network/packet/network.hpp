@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "../flight.hpp"
 #include "hocket/simulator/network/links.hpp"
 #include "hocket/simulator/packets.hpp"
-#include "lines.hpp"
-#include "parts.hpp"
-#include "ports.hpp"
+#include "state.hpp"
 
 namespace hocket::simulator {
 
@@ -24,36 +20,13 @@ namespace hocket::simulator {
 /// any number of them may send at once, as the switch inside is faster than its ports. Packets leave the buffer's count
 /// when their first byte does, and its room when their last byte does. Ranks have room for all, and pass on whole
 /// messages.
-class PacketNetwork {
+class PacketNetwork : public PacketState {
  public:
-  PacketNetwork(const topology::Graph& graph, const LinkSettings& settings, const PacketSettings& packets, int32_t bins)
-      : settings_(packets),
-        per_link_(std::max(1, packets.channels)),
-        lossless_(packets.flow_control != FlowControl::kNone),
-        links_(graph, settings),
-        ports_(graph, packets, bins),
-        lines_(graph.links().size(), per_link_) {
-    use_.channels = per_link_;
-    for (int32_t id = 0; id < static_cast<int32_t>(graph.links().size()) * per_link_; id++) {
-      lines_.channel(id).room = packets.buffer_bytes;
-    }
-  }
+  using PacketState::PacketState;
 
   template <class Engine>
   void inject(Engine& engine, uint32_t id, Picoseconds now) {
     set_out(engine, id, now, now);
-  }
-
-  /// What a path takes of a message, in whole packets: cuts lie where shares say, shifted by a part of a packet that
-  /// differs from message to message, so that single packets of many messages spread too.
-  int64_t part(int64_t share_before, int64_t share, int64_t bytes, uint64_t number) const {
-    const int64_t packets = (bytes + settings_.payload_bytes - 1) / settings_.payload_bytes;
-    const auto shift = static_cast<int64_t>(mix(settings_.seed ^ number) % topology::kWholeShare);
-    const auto cut = [&](int64_t shares) {
-      const auto whole = (static_cast<__int128>(packets) * shares + shift) / topology::kWholeShare;
-      return std::min(bytes, static_cast<int64_t>(whole) * settings_.payload_bytes);
-    };
-    return cut(share_before + share) - cut(share_before);
   }
 
   template <class Engine>
@@ -92,31 +65,7 @@ class PacketNetwork {
   template <class Engine>
   void settle(Engine&, Picoseconds) {}
 
-  const Links& links() const { return links_; }
-
-  /// What is to be said of packets, of a simulation that ended at `end`.
-  PacketUse use(Picoseconds end) {
-    use_.links = ports_.use(end);
-    use_.waiting = ports_.take_waiting();
-    return std::move(use_);
-  }
-
  private:
-  struct Hash {
-    size_t operator()(const Connection& connection) const {
-      return mix(connection.stretch ^ static_cast<uint64_t>(connection.owner) << 40 ^
-                 static_cast<uint64_t>(connection.path) << 24);
-    }
-  };
-
-  static int32_t link_at(const Sending& sending, const Packet& packet) { return sending.begin[packet.hop]; }
-  int32_t channel_at(const Sending& sending, const Packet& packet) const {
-    return link_at(sending, packet) * per_link_ + std::min<int32_t>(packet.hop, per_link_ - 1);
-  }
-  static bool ends(const Sending& sending, const Packet& packet) {
-    return sending.begin + packet.hop + 1 == sending.end;
-  }
-
   /// A message leaves a rank for the next; it was ready at its first one at `ready_at`.
   template <class Engine>
   void set_out(Engine& engine, uint32_t id, Picoseconds now, Picoseconds ready_at) {
@@ -132,21 +81,6 @@ class PacketNetwork {
     sending.source = at->second;
     sources_[sending.source].users++;
     queue(engine, sendings_.make(sending), false, now);
-  }
-
-  uint32_t new_source(const Connection& connection, int32_t link) {
-    const uint32_t id = sources_.make({.connection = connection, .rate = RateControl(links_[link].bandwidth)});
-    sources_[id].line = lines_.make(Line::kOfSource - static_cast<int32_t>(id), link * per_link_);
-    return id;
-  }
-
-  /// Flights and events of the source are one less; of the last one nobody needs to know the rate any more.
-  void leave_source(uint32_t id) {
-    Source& source = sources_[id];
-    if (--source.users > 0) return;
-    source_of_.erase(source.connection);
-    lines_.drop(source.line);
-    sources_.drop(id);
   }
 
   /// A message has something to send: behind the others of its source, or before them.
@@ -210,21 +144,6 @@ class PacketNetwork {
     }
   }
 
-  Picoseconds ready_at(const Line& line) {
-    return sendings_[line.of_source() ? line.first : packets_[line.first].sending].ready_at;
-  }
-
-  /// Bytes that the line's next packet needs in the buffer behind the link; none where its stretch ends.
-  int64_t room_for(const Line& line) {
-    if (settings_.flow_control != FlowControl::kCredits) return 0;
-    if (line.of_source()) {
-      const Sending& sending = sendings_[line.first];
-      return sending.begin + 1 == sending.end ? 0 : next_packet(line.first, 0).link_bytes;
-    }
-    const Packet& packet = packets_[line.first];
-    return ends(sendings_[packet.sending], packet) ? 0 : packet.link_bytes;
-  }
-
   /// Whether the buffer behind the channel has so much room; if not, an event comes when it may have.
   template <class Engine>
   bool admits(Engine& engine, int32_t id, int64_t bytes, Picoseconds now) {
@@ -238,24 +157,6 @@ class PacketNetwork {
     if (channel.told) engine.schedule(channel.credits.next_at(), NetworkEvent::kRoom, static_cast<uint32_t>(id));
     return false;
   }
-
-  /// The next packet or train of a message.
-  Packet next_packet(uint32_t id, Picoseconds now) const {
-    const Sending& sending = sendings_[id];
-    const int64_t payload = std::min(sending.bytes - sending.sent, settings_.payload_bytes * settings_.train);
-    const bool whole = payload == settings_.payload_bytes * settings_.train;
-    const int64_t packets = whole ? settings_.train : std::max<int64_t>(1, packets_in(payload));
-    return {.sent_at = now,
-            .offset = sending.sent,
-            .sending = id,
-            .payload_bytes = static_cast<int32_t>(payload),
-            .link_bytes = static_cast<int32_t>(payload + packets * settings_.header_bytes),
-            .next = kNone,
-            .hop = 0,
-            .packets = static_cast<uint16_t>(packets),
-            .marked = false};
-  }
-  int64_t packets_in(int64_t bytes) const { return (bytes + settings_.payload_bytes - 1) / settings_.payload_bytes; }
 
   /// The source whose turn it is sends a packet.
   template <class Engine>
@@ -362,20 +263,6 @@ class PacketNetwork {
     if (lines_.num_waiting(link) > 0 && !ports_[link].awake) wake(engine, link);
   }
 
-  /// When the switch behind the link can pass on a packet whose first byte goes now and whose last one comes at `tail`:
-  /// of a train the first packet has come, where the switch stores, and the last one keeps the next link busy.
-  Picoseconds passed_on_at(const Packet& packet, const Sending& sending, const Links::State& state, Picoseconds now,
-                           Picoseconds tail) {
-    Links::State& next = links_[sending.begin[packet.hop + 1]];
-    const Picoseconds head = add_ps(now, state.latency_ps);
-    const Picoseconds whole = next.serialization(packet.link_bytes);
-    if (!state.stores) return std::max(head, tail - whole);
-    if (packet.packets == 1) return tail;
-    const int64_t one = settings_.payload_bytes + settings_.header_bytes;
-    return std::max(add_ps(head, serialization_ps(one, state.bandwidth)),
-                    tail - whole + serialization_ps(one, next.bandwidth));
-  }
-
   /// A packet is at a switch.
   template <class Engine>
   void arrive(Engine& engine, uint32_t id, Picoseconds now) {
@@ -387,7 +274,7 @@ class PacketNetwork {
     Ports::Port& port = ports_[link];
     const int64_t bytes = packet.link_bytes;
     if (links_[link].free_at <= now && lines_.num_waiting(link) == 0 && !lines_.channel(channel).paused &&
-        admits(engine, channel, ends(sending, packet) || lossless_pauses() ? 0 : bytes, now)) {
+        admits(engine, channel, ends(sending, packet) || takes_all() ? 0 : bytes, now)) {
       // Nobody is before it: it never waits in the buffer.
       give_room(engine, buffer, bytes, link, now);
       return transmit(engine, id, link, now);
@@ -409,16 +296,6 @@ class PacketNetwork {
     }
     lines_.push(buffer, channel, link, id, packets_);
     kick(engine, link, now);
-  }
-  bool lossless_pauses() const { return settings_.flow_control != FlowControl::kCredits; }
-
-  /// A packet of a message is no longer under way. A message that is there may still be sent again, by who does not
-  /// know.
-  void forget(uint32_t id) {
-    Sending& sending = sendings_[id];
-    if (--sending.under_way > 0 || !sending.done || sending.queued) return;
-    leave_source(sending.source);
-    sendings_.drop(id);
   }
 
   /// A packet is at the end of its stretch.
@@ -503,18 +380,6 @@ class PacketNetwork {
     if (!sending.queued) return go_back(engine, id, now);
     set_timeout(engine, id, now);
   }
-
-  const PacketSettings settings_;
-  const int32_t per_link_;  // virtual channels
-  const bool lossless_;
-  Links links_;
-  Ports ports_;
-  Lines lines_;
-  Pool<Packet> packets_;
-  Pool<Source> sources_;
-  Pool<Sending> sendings_;
-  std::unordered_map<Connection, uint32_t, Hash> source_of_;
-  PacketUse use_;
 };
 
 }  // namespace hocket::simulator
