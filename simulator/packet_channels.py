@@ -24,17 +24,17 @@ def packet_settings(job: Job, plans: Sequence[Plan], topology: Topology, fidelit
         return None
     packets = fidelity.packets or Packets()
     if not packets.waits_for_room:
-        return packets.settings(packets.channels or 1)
+        return packets.settings(packets.channels or 1, topology)
     circle, most = buffer_waits(job, plans, topology.graph)
     if not len(circle):
-        return packets.settings(packets.channels or 1)
+        return packets.settings(packets.channels or 1, topology)
     if packets.channels is not None and packets.channels < most:
         raise DeadlockError(
             f"routing {fidelity.routed(topology).name} on {topology.name} can deadlock: the buffers behind"
             f" {', '.join(topology.link_name(int(link)) for link in circle)} may wait for each other in a circle;"
             f" channels={packets.channels} is too few: give channels={most}, none, or flow=none"
         )
-    return packets.settings(packets.channels or most)
+    return packets.settings(packets.channels or most, topology)
 
 
 def packet_notes(traffic: PacketTraffic | None, fidelity: Fidelity, topology: Topology) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from hocket._core.simulator import PacketSettings
 from hocket.base.enums import StrEnum
 from hocket.base.errors import HocketError, SimulationError
 from hocket.base.units import parse_bytes, parse_time
+from hocket.topology import Topology
 
-__all__ = ["Arbitration", "FlowControl", "Latencies", "PacketTraffic", "Packets", "parse_packets"]
+__all__ = ["Arbitration", "FlowControl", "Latencies", "LinkPackets", "PacketTraffic", "Packets", "parse_packets"]
 
 _MOST_PPM = 1_000_000
 
@@ -35,6 +36,20 @@ class Arbitration(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class LinkPackets:
+    """What packets are on links of a class, where that is not what they are elsewhere (None: it is). `ack` bytes
+    besides for each `acks` packets; a NIC takes `split` picoseconds for each packet that it makes of a larger one,
+    beside the link's own work."""
+
+    mtu: int | None = None
+    header: int | None = None
+    buffer: int | None = None
+    ack: int = 0
+    acks: int = 1
+    split: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Packets:
     """How a network of packets works (docs/network-models.md has what each means, and where the defaults are from).
 
@@ -43,7 +58,8 @@ class Packets:
     buffers from waiting for each other in a circle. `ecn`: switches mark packets from `kmin` bytes that wait for a link
     on, all above `kmax` (None: DCQCN's for 40 Gb/s, in proportion to the link), up to `pmax` of them between; senders
     choose their rates by that. What is lost without flow control is sent again, at the latest after `retransmit`
-    picoseconds without progress. `seed` decides which packets are marked.
+    picoseconds without progress. `seed` decides which packets are marked. `classes`: what is otherwise on links of a
+    class (`Topology.classes`), by its name; NICs between make small packets of large ones, and large ones of small.
 
     Raises SimulationError for what no network can have.
     """
@@ -61,6 +77,7 @@ class Packets:
     pmax: float = 0.01
     retransmit: int = 67_108_864_000
     seed: int = 0
+    classes: Mapping[str, LinkPackets] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, value, values in (("flow", self.flow, FlowControl), ("arbitration", self.arbitration, Arbitration)):
@@ -72,16 +89,31 @@ class Packets:
         if self.mtu > 0 <= self.header and self.train > 0 and self.buffer < unit:
             what = "packet" if self.train == 1 else f"train of {self.train} packets"
             raise SimulationError(f"packets: buffer={self.buffer}: no {what} of {unit} bytes fits: give a larger one")
-        self.settings(self.channels or 1)
+        self._settings(self.channels or 1, np.zeros(0, np.uint8))
 
-    def settings(self, channels: int) -> PacketSettings:
-        """The engine's form, with so many virtual channels."""
+    def settings(self, channels: int, topology: Topology) -> PacketSettings:
+        """The engine's form, with so many virtual channels. Raises SimulationError for a class that the topology has
+        not."""
+        for name in self.classes:
+            if name not in topology.classes:
+                known = ", ".join(topology.classes)
+                raise SimulationError(f"packets: {name}: the classes of links of {topology.name} are {known}")
+        number = {name: at for at, name in enumerate(self.classes, 1)}
+        of_class = np.array([number.get(name, 0) for name in topology.classes], np.uint8)
+        return self._settings(channels, of_class[topology.link_class])
+
+    def _settings(self, channels: int, format_of: NDArray[np.uint8]) -> PacketSettings:
+        whole = LinkPackets(self.mtu, self.header, self.buffer)
+        formats = [whole, *(self._completed(each) for each in self.classes.values())]
         try:
+            columns = {
+                engine: np.array([getattr(each, name) for each in formats], np.int64)
+                for engine, name in _COLUMNS.items()
+            }
             return PacketSettings(
-                payload_bytes=self.mtu,
-                header_bytes=self.header,
+                **columns,
+                format_of=format_of,
                 train=self.train,
-                buffer_bytes=self.buffer,
                 flow_control=[*FlowControl].index(FlowControl(self.flow)),
                 arbitration=[*Arbitration].index(Arbitration(self.arbitration)),
                 channels=channels,
@@ -92,8 +124,16 @@ class Packets:
                 retransmit_ps=self.retransmit,
                 seed=self.seed,
             )
-        except TypeError as error:  # a number that no integer of the engine holds
+        except (TypeError, OverflowError, ValueError) as error:  # a number that no integer of the engine holds
             raise SimulationError("packets: a value is negative, or too large to be one") from error
+
+    def _completed(self, chosen: LinkPackets) -> LinkPackets:
+        return replace(
+            chosen,
+            mtu=self.mtu if chosen.mtu is None else chosen.mtu,
+            header=self.header if chosen.header is None else chosen.header,
+            buffer=self.buffer if chosen.buffer is None else chosen.buffer,
+        )
 
     @property
     def waits_for_room(self) -> bool:
@@ -101,48 +141,61 @@ class Packets:
         return self.flow != FlowControl.NONE
 
 
+_COLUMNS = {
+    "payload_bytes": "mtu",
+    "header_bytes": "header",
+    "buffer_bytes": "buffer",
+    "ack_bytes": "ack",
+    "ack_every": "acks",
+    "split_ps": "split",
+}
+_READERS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("mtu", "header", "buffer", "kmin", "kmax", "ack"), parse_bytes),
+    **dict.fromkeys(("train", "channels", "seed", "acks"), int),
+    **dict.fromkeys(("retransmit", "split"), parse_time),
+    **dict.fromkeys(("flow", "arbitration"), str),
+    "ecn": {"on": True, "off": False}.__getitem__,
+    "pmax": float,
+}
+_OF_CLASSES = tuple(each.name for each in fields(LinkPackets))
+_OF_ALL = tuple(each.name for each in fields(Packets) if each.name != "classes")
+_EXAMPLES = {
+    "mtu": "4096",
+    "header": "82",
+    "train": "8",
+    "buffer": "128KiB",
+    "channels": "2",
+    "ecn": "on",
+    "kmin": "50KB",
+    "kmax": "2MB",
+    "pmax": "0.01",
+    "retransmit": "1ms",
+    "seed": "1",
+    "ack": "8",
+    "acks": "3",
+    "split": "8.26ns",
+}
+
+
 def parse_packets(text: str) -> Packets:
-    """`mtu=4096,buffer=128KiB,flow=credits,ecn=on` as settings; what is not named is as by default.
+    """`mtu=4096,buffer=128KiB,flow=credits,ecn=on` as settings, `pcie.mtu=128` for links of a class; what is not named
+    is as by default.
 
     Raises SimulationError for a name that there is not, and for a value that it cannot have.
     """
-    readers: dict[str, Callable[[str], Any]] = {
-        "flow": str,
-        "arbitration": str,
-        "ecn": {"on": True, "off": False}.__getitem__,
-        "pmax": float,
-        "retransmit": parse_time,
-        **dict.fromkeys(("mtu", "header", "buffer", "kmin", "kmax"), parse_bytes),
-        **dict.fromkeys(("train", "channels", "seed"), int),
-    }
     chosen: dict[str, Any] = {}
+    of_classes: dict[str, dict[str, Any]] = {}
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
-        if name not in readers:
-            names = ", ".join(field.name for field in fields(Packets))
-            raise SimulationError(f"packets: '{part.strip()}': expected NAME=VALUE of {names}")
+        link_class, dot, setting = name.rpartition(".")
+        if setting not in (_OF_CLASSES if dot else _OF_ALL):
+            names = f"NAME=VALUE of {', '.join(_OF_ALL)}, CLASS.NAME=VALUE of {', '.join(_OF_CLASSES)}"
+            raise SimulationError(f"packets: '{part.strip()}': expected {names}")
         try:
-            chosen[name] = readers[name](value)
+            (of_classes.setdefault(link_class, {}) if dot else chosen)[setting] = _READERS[setting](value)
         except (ValueError, KeyError, HocketError) as error:
-            raise SimulationError(f"packets: {name}={value}: expected such as {_EXAMPLES[name]}") from error
-    return Packets(**chosen)
-
-
-_EXAMPLES = {
-    "mtu": "mtu=4096",
-    "header": "header=82",
-    "train": "train=8",
-    "buffer": "buffer=128KiB",
-    "flow": "flow=pfc",
-    "arbitration": "arbitration=age",
-    "channels": "channels=2",
-    "ecn": "ecn=on",
-    "kmin": "kmin=50KB",
-    "kmax": "kmax=2MB",
-    "pmax": "pmax=0.01",
-    "retransmit": "retransmit=1ms",
-    "seed": "seed=1",
-}
+            raise SimulationError(f"packets: {name}={value}: expected such as {name}={_EXAMPLES[setting]}") from error
+    return Packets(**chosen, classes={name: LinkPackets(**said) for name, said in of_classes.items()})
 
 
 @dataclass(frozen=True, eq=False)

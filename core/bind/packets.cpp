@@ -18,25 +18,52 @@ void require(bool holds, const char* what) {
   if (!holds) throw SimulationError(std::string("packets: ") + what);
 }
 
-void init_settings(PacketSettings* self, int64_t payload_bytes, int64_t header_bytes, int64_t train,
-                   int64_t buffer_bytes, uint8_t flow_control, uint8_t arbitration, int32_t channels, bool marks,
-                   int64_t mark_from_bytes, int64_t mark_all_bytes, int64_t mark_ppm, int64_t retransmit_ps,
-                   uint64_t seed) {
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2, kMostTrain = std::numeric_limits<uint16_t>::max();
-  require(payload_bytes > 0 && header_bytes >= 0 && train > 0 && train <= kMostTrain, "a size is not positive");
-  require(payload_bytes <= kMost && header_bytes <= kMost, "a packet is too large");
-  require(train <= kMost / (payload_bytes + header_bytes), "a train is larger than 1 GiB");
+/// The columns of the formats, as Python hands them in.
+std::vector<LinkFormat> formats_of(In<int64_t> payload, In<int64_t> header, In<int64_t> buffer, In<int64_t> ack,
+                                   In<int64_t> ack_every, In<int64_t> split, int64_t train) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2;
+  std::vector<LinkFormat> formats;
+  for (size_t at = 0; at < payload.size(); at++) {
+    const LinkFormat format{.payload_bytes = payload.data()[at],
+                            .header_bytes = header.data()[at],
+                            .buffer_bytes = buffer.data()[at],
+                            .ack_bytes = ack.data()[at],
+                            .ack_every = ack_every.data()[at],
+                            .split_ps = split.data()[at]};
+    require(format.payload_bytes > 0 && format.payload_bytes <= kMost, "the size of a packet is not positive");
+    require(format.header_bytes >= 0 && format.header_bytes <= kMost, "the size of a header is negative or too large");
+    require(format.ack_bytes >= 0 && format.ack_bytes <= kMost && format.ack_every > 0, "no such acknowledgements");
+    require(format.split_ps >= 0 && format.split_ps <= kPicosecondsPerSecond, "no such time to split packets");
+    formats.push_back(format);
+  }
+  require(!formats.empty(), "they have no format");
+  require(train > 0 && train <= std::numeric_limits<uint16_t>::max(), "no such number of packets in a train");
+  require(train <= kMost / formats[0].payload_bytes, "a train is larger than 1 GiB");
+  const int64_t whole = train * formats[0].payload_bytes;
+  for (const LinkFormat& format : formats) {
+    const int64_t each = format.payload_bytes + format.header_bytes + format.ack_bytes;
+    require(format.packets(whole) <= kMost / each, "a train is larger than 1 GiB");
+    require(format.buffer_bytes >= format.link_bytes(whole), "a buffer holds less than a packet");
+  }
+  return formats;
+}
+
+void init_settings(PacketSettings* self, In<int64_t> payload, In<int64_t> header, In<int64_t> buffer, In<int64_t> ack,
+                   In<int64_t> ack_every, In<int64_t> split, In<uint8_t> format_of, int64_t train, uint8_t flow_control,
+                   uint8_t arbitration, int32_t channels, bool marks, int64_t mark_from_bytes, int64_t mark_all_bytes,
+                   int64_t mark_ppm, int64_t retransmit_ps, uint64_t seed) {
   require(channels > 0 && channels <= std::numeric_limits<uint8_t>::max(), "no such number of virtual channels");
   require(flow_control <= static_cast<uint8_t>(FlowControl::kNone), "unknown flow control");
   require(arbitration <= static_cast<uint8_t>(Arbitration::kAge), "unknown arbitration");
-  require(buffer_bytes >= train * (payload_bytes + header_bytes), "a buffer holds less than a packet");
   require(mark_from_bytes >= 0 && mark_all_bytes >= 0 && mark_ppm >= 0 && mark_ppm <= 1'000'000, "no such marks");
   require(retransmit_ps > 0, "the time after which it is sent again is not positive");
+  std::vector<LinkFormat> formats = formats_of(payload, header, buffer, ack, ack_every, split, train);
+  for (const uint8_t format : view(format_of))
+    require(format < formats.size(), "a link has a format that is not there");
   new (self) PacketSettings{
-      .payload_bytes = payload_bytes,
-      .header_bytes = header_bytes,
+      .formats = std::move(formats),
+      .format_of = copy(format_of),
       .train = train,
-      .buffer_bytes = buffer_bytes,
       .flow_control = static_cast<FlowControl>(flow_control),
       .arbitration = static_cast<Arbitration>(arbitration),
       .channels = channels,
@@ -94,9 +121,9 @@ nb::dict packet_use(PacketUse use) {
 
 void bind_packets(nb::module_& m) {
   nb::class_<PacketSettings>(m, "PacketSettings")
-      .def("__init__", &init_settings, "payload_bytes"_a, "header_bytes"_a, "train"_a, "buffer_bytes"_a,
-           "flow_control"_a, "arbitration"_a, "channels"_a, "marks"_a, "mark_from_bytes"_a, "mark_all_bytes"_a,
-           "mark_ppm"_a, "retransmit_ps"_a, "seed"_a);
+      .def("__init__", &init_settings, "payload_bytes"_a, "header_bytes"_a, "buffer_bytes"_a, "ack_bytes"_a,
+           "ack_every"_a, "split_ps"_a, "format_of"_a, "train"_a, "flow_control"_a, "arbitration"_a, "channels"_a,
+           "marks"_a, "mark_from_bytes"_a, "mark_all_bytes"_a, "mark_ppm"_a, "retransmit_ps"_a, "seed"_a);
   m.def("buffer_waits", &waits_of, "job"_a, "plans"_a, "graph"_a);
 }
 

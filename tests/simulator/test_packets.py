@@ -1,6 +1,7 @@
 """Model packet by numbers that fit in a line: pipelines, incast, pauses, losses, marks, collisions, circles."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,15 @@ from hocket._core.simulator import PacketSettings, replay
 from hocket.base.errors import DeadlockError, RequestError, SimulationError
 from hocket.chakra import NodeType, TraceBuilder, TraceSet
 from hocket.schedule import Collective, Kind
-from hocket.simulator import Fidelity, Packets, Prediction, parse_packets, simulate_collective, simulate_traces
+from hocket.simulator import (
+    Fidelity,
+    LinkPackets,
+    Packets,
+    Prediction,
+    parse_packets,
+    simulate_collective,
+    simulate_traces,
+)
 from hocket.simulator.analysis import latency_table, prediction_json, queue_table, queue_use_table, tables
 from hocket.simulator.simulation import engine_job
 from hocket.simulator.traces import Hardware, workload_of
@@ -211,7 +220,9 @@ def test_virtual_channels_open_the_circle(flow: str) -> None:
     workload = workload_of(traces_of(4, sends), 1, Hardware())
     job = engine_job(workload, topology, routing_of(topology))
     plain = np.zeros(topology.num_links, np.uint8)
-    stuck = replay(job, [], topology.graph, "packet", plain, plain, (1, 1), False, 0, False, packets.settings(1))
+    stuck = replay(
+        job, [], topology.graph, "packet", plain, plain, (1, 1), False, 0, False, packets.settings(1, topology)
+    )
     assert (stuck["finish_ps"] < 0).any()
     found = run(topology, sends, packets)
     assert found.packets is not None and found.packets.channels == 4
@@ -357,7 +368,7 @@ def test_settings_as_words() -> None:
     assert parse_packets(text) == Packets(
         1024, 26, 1, 65536, "credits", "age", 2, True, 5000, 200_000, retransmit=1000 * US
     )
-    assert isinstance(Packets().settings(1), PacketSettings)
+    assert isinstance(Packets().settings(1, star(2)), PacketSettings)
     with pytest.raises(SimulationError, match="flow has none"):
         Fidelity("flow", packets=Packets())
 
@@ -379,3 +390,74 @@ def test_as_users_ask(tmp_path: Path) -> None:
         hocket.simulate("all_to_all", SWITCH, "8MiB", packets="mtu=1KiB")
     with pytest.raises(SimulationError, match="expected NAME=VALUE"):
         hocket.simulate("all_to_all", SWITCH, "8MiB", model="packet", packets="size=1")
+
+
+def host_link() -> Topology:
+    """Rank 0, its NIC, the other NIC and rank 1: PCIe of generation 3 with 16 lanes, EDR InfiniBand after its coding,
+    and 1.5 us of latency in all."""
+    pcie, wire = round(16e9 * 128 / 130), round(12.5e9 * 64 / 66)
+    links = [(0, 2, 500 * NS, pcie), (2, 3, 500 * NS, wire), (3, 1, 500 * NS, pcie)]
+    return Topology.from_links("host link", 2, links, num_switches=2, link_class=["pcie", "link", "pcie"])
+
+
+PCIE = LinkPackets(mtu=128, header=20, ack=8, acks=3)  # 3-DW header, sequence, LCRC; two dwords of acknowledgement
+
+
+def test_a_link_of_pcie_takes_what_its_equation_says() -> None:
+    # 32 packets of 128 + 20 bytes and 11 acknowledgements of 8 for a message of 4 KiB.
+    pcie = round(16e9 * 128 / 130)
+    topology = Topology.from_links("pcie", 2, [(0, 1, 0, pcie)], link_class=["pcie"])
+    found = run(topology, [(0, 1, 4096)], Packets(header=0, classes={"pcie": PCIE}))
+    assert found.time_ps == -(-(32 * 148 + 11 * 8) * 10**12 // pcie)
+    assert found.packets is not None and found.packets.packets.tolist() == [32]
+
+
+# Of ib_write_lat and ib_write_bw between two nodes with PCIe 3.0 x16 and EDR InfiniBand (Tarraga-Moreno et al., table
+# 1): bytes, microseconds, GB/s.
+PERFTEST = [
+    (256, 1.56, None),
+    (512, 1.58, None),
+    (1 << 10, 1.70, None),
+    (1 << 11, 1.95, None),
+    (1 << 12, 2.46, None),
+    (1 << 13, 2.84, 11.58),
+    (1 << 14, 3.88, 11.53),
+    (1 << 15, 5.41, 11.60),
+    (1 << 16, 8.06, 11.62),
+    (1 << 17, 13.39, 11.90),
+    (1 << 18, 24.27, 11.92),
+    (1 << 19, 45.73, 11.93),
+    (1 << 20, 88.95, 11.93),
+    (1 << 21, 174.65, 11.93),
+    (1 << 22, 345.97, 11.86),
+]
+
+
+@pytest.mark.parametrize(("size", "latency_us", "bandwidth"), PERFTEST)
+def test_a_node_and_its_nic_take_what_perftest_measured(size: int, latency_us: float, bandwidth: float | None) -> None:
+    packets = Packets(header=64, buffer=1 << 20, classes={"pcie": PCIE})
+    # Three stages below a packet of the network, the link alone above it. In the middle the measured node is slower.
+    alone = run(host_link(), [(0, 1, size)], packets).time_ps / US
+    assert alone == pytest.approx(latency_us, rel=0.13 if 1 << 13 < size < 1 << 17 else 0.04)
+    if bandwidth is not None:
+        count = max(2, (1 << 22) // size)
+        many = run(host_link(), [(0, 1, size)] * count, packets).time_ps
+        assert (count * size - size) / (many / US - alone) / 1000 == pytest.approx(bandwidth, rel=0.05)
+
+
+def test_a_nic_that_splits_packets_holds_them_up() -> None:
+    # 64 packets of 4 KiB, 32 of 128 bytes each, 8.26 ns for each of these: four times what PCIe takes.
+    slow = replace(PCIE, split=33_040)
+    packets = Packets(header=64, buffer=1 << 20, classes={"pcie": slow})
+    found = run(host_link(), [(0, 1, 64 * 4096)], packets)
+    first = run(host_link(), [(0, 1, 4096)], packets)
+    assert found.time_ps - first.time_ps == 63 * 32 * 33_040
+
+
+def test_classes_of_links_by_name() -> None:
+    said = "header=64,pcie.mtu=128,pcie.header=20,pcie.ack=8,pcie.acks=3,pcie.split=8.26ns"
+    assert parse_packets(said) == Packets(header=64, classes={"pcie": replace(PCIE, split=8_260)})
+    with pytest.raises(SimulationError, match=r"CLASS\.NAME=VALUE of mtu, header, buffer"):
+        parse_packets("pcie.flow=pfc")
+    with pytest.raises(SimulationError, match="nvlink: the classes of links of host link are pcie, link"):
+        run(host_link(), [(0, 1, 1)], parse_packets("nvlink.mtu=256"))

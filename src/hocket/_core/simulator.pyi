@@ -64,10 +64,14 @@ class Job:
 class PacketSettings:
     def __init__(
         self,
-        payload_bytes: int,
-        header_bytes: int,
+        payload_bytes: NDArray[np.int64],
+        header_bytes: NDArray[np.int64],
+        buffer_bytes: NDArray[np.int64],
+        ack_bytes: NDArray[np.int64],
+        ack_every: NDArray[np.int64],
+        split_ps: NDArray[np.int64],
+        format_of: NDArray[np.uint8],
         train: int,
-        buffer_bytes: int,
         flow_control: int,
         arbitration: int,
         channels: int,

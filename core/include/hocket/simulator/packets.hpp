@@ -35,12 +35,33 @@ struct RateSettings {
   int64_t counter_bytes = 10'000'000;
 };
 
-/// How a network of packets works.
-struct PacketSettings {
+/// What packets are on a link, and the buffer behind it.
+struct LinkFormat {
   int64_t payload_bytes = 4096;    // of a packet
   int64_t header_bytes = 82;       // RoCEv2 on Ethernet, with preamble and gap
-  int64_t train = 1;               // packets that move as one
   int64_t buffer_bytes = 131'072;  // of each link into a switch, for each virtual channel
+  int64_t ack_bytes = 0;           // that as many packets as `ack_every` take besides, as acknowledgements of PCIe do
+  int64_t ack_every = 1;
+  Picoseconds split_ps = 0;  // that a NIC takes for each packet it makes of a larger one, beside the link's work
+
+  /// How many packets so many bytes of a message are.
+  int64_t packets(int64_t payload) const {
+    return payload <= payload_bytes ? 1 : (payload + payload_bytes - 1) / payload_bytes;
+  }
+  /// What the link carries for them.
+  int64_t link_bytes(int64_t payload) const {
+    const int64_t count = packets(payload);
+    const int64_t acks = ack_bytes == 0 ? 0 : (count + ack_every - 1) / ack_every;
+    return payload + count * header_bytes + acks * ack_bytes;
+  }
+};
+
+/// How a network of packets works.
+struct PacketSettings {
+  /// The formats that there are; packets of the first are what moves as one, whatever they are cut into on a link.
+  std::vector<LinkFormat> formats{LinkFormat{}};
+  std::vector<uint8_t> format_of;  // of each link; empty: all have the first
+  int64_t train = 1;               // packets that move as one
   FlowControl flow_control = FlowControl::kPfc;
   Arbitration arbitration = Arbitration::kRoundRobin;
   int32_t channels = 0;  // virtual channels of each link; 0: one, or as many as keep buffers from waiting in a circle

@@ -172,7 +172,8 @@ class PacketNetwork : public PacketState {
       line.first = sending.next;
     }
     VirtualChannel& channel = lines_.channel(line.channel);
-    const bool paced = settings_.rate.active && pace(engine, source_id, packet.link_bytes, now);
+    const bool paced =
+        settings_.rate.active && pace(engine, source_id, ports_.bytes_on(link, packet.payload_bytes), now);
     if (paced || line.first == kNone) {
       lines_.leave(channel, link);
     } else {
@@ -221,18 +222,18 @@ class PacketNetwork : public PacketState {
       engine.schedule(add_ps(now, links_[buffer / per_link_].latency_ps), NetworkEvent::kResumed,
                       static_cast<uint32_t>(buffer));
     }
-    give_room(engine, buffer, bytes, link, now);
+    give_room(engine, buffer, packets_[id], now);
     transmit(engine, id, link, now);
   }
 
   /// A packet begins to leave a buffer over a link: the buffer's sender hears of the room when its last byte is gone.
   template <class Engine>
-  void give_room(Engine& engine, int32_t buffer, int64_t bytes, int32_t link, Picoseconds now) {
-    if (settings_.flow_control != FlowControl::kCredits) return;
+  void give_room(Engine& engine, int32_t buffer, const Packet& packet, Picoseconds now) {
+    if (takes_all()) return;
     VirtualChannel& channel = lines_.channel(buffer);
-    const Picoseconds gone = add_ps(now, links_[link].serialization(bytes));
+    const Picoseconds gone = add_ps(now, time_on_link(sendings_[packet.sending], packet));
     const Picoseconds at = add_ps(gone, links_[buffer / per_link_].latency_ps);
-    channel.credits.push(at, bytes);
+    channel.credits.push(at, packet.link_bytes);
     if (!std::exchange(channel.starved, false)) return;
     channel.told = true;
     engine.schedule(at, NetworkEvent::kRoom, static_cast<uint32_t>(buffer));
@@ -244,21 +245,20 @@ class PacketNetwork : public PacketState {
     Packet& packet = packets_[id];
     const Sending& sending = sendings_[packet.sending];
     Links::State& state = links_[link];
-    const Picoseconds serialization = state.serialization(packet.link_bytes);
+    const Picoseconds serialization = time_on_link(sending, packet);
+    packet.link_bytes = static_cast<int32_t>(ports_.bytes_on(link, packet.payload_bytes));
     state.free_at = add_ps(now, serialization);
     state.use.busy_ps = add_ps(state.use.busy_ps, serialization);
     state.use.bytes += packet.payload_bytes;
     state.use.messages += packet.offset + packet.payload_bytes == sending.bytes;
-    ports_[link].packets += packet.packets;
+    ports_[link].packets += ports_.packets_on(link, packet.payload_bytes);
     engine.occupied(link, now, state.free_at, serialization, sending.flight);
     const Picoseconds tail = add_ps(state.free_at, state.latency_ps);
     if (ends(sending, packet)) {
       engine.schedule(tail, NetworkEvent::kPacketThere, id);
     } else {
-      if (settings_.flow_control == FlowControl::kCredits) {
-        lines_.channel(channel_at(sending, packet)).room -= packet.link_bytes;
-      }
-      engine.schedule(passed_on_at(packet, sending, state, now, tail), NetworkEvent::kPacketArrives, id);
+      if (!takes_all()) lines_.channel(channel_at(sending, packet)).room -= packet.link_bytes;
+      engine.schedule(passed_on_at(packet, sending, now, tail), NetworkEvent::kPacketArrives, id);
     }
     if (lines_.num_waiting(link) > 0 && !ports_[link].awake) wake(engine, link);
   }
@@ -274,13 +274,13 @@ class PacketNetwork : public PacketState {
     Ports::Port& port = ports_[link];
     const int64_t bytes = packet.link_bytes;
     if (links_[link].free_at <= now && lines_.num_waiting(link) == 0 && !lines_.channel(channel).paused &&
-        admits(engine, channel, ends(sending, packet) || takes_all() ? 0 : bytes, now)) {
+        admits(engine, channel, room_for(packet), now)) {
       // Nobody is before it: it never waits in the buffer.
-      give_room(engine, buffer, bytes, link, now);
+      give_room(engine, buffer, packet, now);
       return transmit(engine, id, link, now);
     }
     VirtualChannel& behind = lines_.channel(buffer);
-    if (!lossless_ && behind.held + bytes > settings_.buffer_bytes) {
+    if (!lossless_ && behind.held + bytes > ports_.format(buffer / per_link_).buffer_bytes) {
       ports_[buffer / per_link_].dropped += packet.packets;
       forget(packet.sending);
       return packets_.drop(id);

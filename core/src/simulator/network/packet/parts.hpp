@@ -46,10 +46,10 @@ struct Packet {
   Picoseconds sent_at;  // when its first byte went
   int64_t offset;       // of its first byte in the message
   uint32_t sending;
-  int32_t payload_bytes, link_bytes;  // without and with headers
+  int32_t payload_bytes, link_bytes;  // of the message; on the link that it came by
   uint32_t next;                      // behind it in its line
   uint16_t hop;                       // the link of its stretch that it is on, or waits behind
-  uint16_t packets;
+  uint16_t packets;                   // of the network's first format
   bool marked;
 };
 

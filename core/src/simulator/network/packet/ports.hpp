@@ -18,6 +18,9 @@ class Ports {
     bool to_rank = false;
     bool awake = false;  // whether an event comes when the link is free
     int32_t turn = 0;    // of its virtual channels
+    uint8_t format = 0;
+    int64_t whole_bytes = 0, whole_packets = 0;  // on the link, of what moves as one
+    int64_t resume_at = 0;                       // bytes in the buffer behind it
     int64_t packets = 0, marked = 0, dropped = 0, pauses = 0;
     int64_t marks_asked = 0;
     int64_t mark_from = 0, mark_all = 0;  // bytes that wait
@@ -27,11 +30,15 @@ class Ports {
 
   Ports(const topology::Graph& graph, const PacketSettings& settings, int32_t bins)
       : settings_(settings), ports_(graph.links().size()), waiting_(graph.links().size(), bins) {
-    const int64_t two_packets = 2 * settings.train * (settings.payload_bytes + settings.header_bytes);
-    resume_at_ = std::max<int64_t>(0, settings.buffer_bytes - two_packets);
+    const int64_t whole = settings.train * settings.formats[0].payload_bytes;
     for (size_t at = 0; at < ports_.size(); at++) {
       const topology::Link& link = graph.links()[at];
       ports_[at].to_rank = !graph.is_switch(link.dst);
+      ports_[at].format = settings.format_of.empty() ? 0 : settings.format_of[at];
+      const LinkFormat& format = settings.formats[ports_[at].format];
+      ports_[at].whole_bytes = format.link_bytes(whole);
+      ports_[at].whole_packets = format.packets(whole);
+      ports_[at].resume_at = std::max<int64_t>(0, format.buffer_bytes - 2 * ports_[at].whole_bytes);
       const auto scaled = [&](int64_t bytes) {
         return static_cast<int64_t>(static_cast<__int128>(bytes) * link.bandwidth / kMarkedBandwidth);
       };
@@ -42,6 +49,15 @@ class Ports {
   }
 
   Port& operator[](int32_t link) { return ports_[static_cast<size_t>(link)]; }
+
+  const LinkFormat& format(int32_t link) const { return settings_.formats[ports_[static_cast<size_t>(link)].format]; }
+  /// Bytes on the link of a part of a message, and packets.
+  int64_t bytes_on(int32_t link, int64_t payload) const {
+    return is_whole(payload) ? ports_[static_cast<size_t>(link)].whole_bytes : format(link).link_bytes(payload);
+  }
+  int64_t packets_on(int32_t link, int64_t payload) const {
+    return is_whole(payload) ? ports_[static_cast<size_t>(link)].whole_packets : format(link).packets(payload);
+  }
 
   /// So many bytes more wait at a switch for the link.
   void wait(int32_t link, int64_t bytes, Picoseconds now) {
@@ -59,7 +75,7 @@ class Ports {
     ports_[static_cast<size_t>(link)].buffer.change(bytes, now);
     behind.held += bytes;
     const bool stops =
-        settings_.flow_control == FlowControl::kPfc && !behind.pausing && behind.held > settings_.buffer_bytes;
+        settings_.flow_control == FlowControl::kPfc && !behind.pausing && behind.held > format(link).buffer_bytes;
     behind.pausing |= stops;
     return stops;
   }
@@ -68,7 +84,7 @@ class Ports {
   bool release(VirtualChannel& behind, int32_t link, int64_t bytes, Picoseconds now) {
     ports_[static_cast<size_t>(link)].buffer.change(-bytes, now);
     behind.held -= bytes;
-    const bool resumes = behind.pausing && behind.held <= resume_at_;
+    const bool resumes = behind.pausing && behind.held <= ports_[static_cast<size_t>(link)].resume_at;
     behind.pausing &= !resumes;
     return resumes;
   }
@@ -116,6 +132,9 @@ class Ports {
   LinkBins take_waiting() { return std::move(waiting_); }
 
  private:
+  // Nearly all are, and a division for each hop would be much of its cost.
+  bool is_whole(int64_t payload) const { return payload == settings_.train * settings_.formats[0].payload_bytes; }
+
   static constexpr Picoseconds kPicosecondsPerNanosecond = 1000;
   static constexpr uint64_t kMillion = 1'000'000;
   // DCQCN's thresholds, and the links that they are published for.
@@ -125,7 +144,6 @@ class Ports {
   const PacketSettings settings_;
   std::vector<Port> ports_;
   LinkBins waiting_;  // bytes times nanoseconds
-  int64_t resume_at_;
 };
 
 }  // namespace hocket::simulator
