@@ -28,6 +28,7 @@ __all__ = [
     "Fidelity",
     "Flow",
     "LinkPackets",
+    "LinkPackets",
     "LinkSetting",
     "Model",
     "Occupancy",

@@ -29,8 +29,11 @@ class Ports {
   };
 
   Ports(const topology::Graph& graph, const PacketSettings& settings, int32_t bins)
-      : settings_(settings), ports_(graph.links().size()), waiting_(graph.links().size(), bins) {
-    const int64_t whole = settings.train * settings.formats[0].payload_bytes;
+      : settings_(settings),
+        whole_payload_(settings.train * settings.formats[0].payload_bytes),
+        ports_(graph.links().size()),
+        waiting_(graph.links().size(), bins) {
+    const int64_t whole = whole_payload_;
     for (size_t at = 0; at < ports_.size(); at++) {
       const topology::Link& link = graph.links()[at];
       ports_[at].to_rank = !graph.is_switch(link.dst);
@@ -51,6 +54,8 @@ class Ports {
   Port& operator[](int32_t link) { return ports_[static_cast<size_t>(link)]; }
 
   const LinkFormat& format(int32_t link) const { return settings_.formats[ports_[static_cast<size_t>(link)].format]; }
+  /// Of what moves as one, but for what is left at the end of a message.
+  int64_t whole_payload() const { return whole_payload_; }
   /// Bytes on the link of a part of a message, and packets.
   int64_t bytes_on(int32_t link, int64_t payload) const {
     return is_whole(payload) ? ports_[static_cast<size_t>(link)].whole_bytes : format(link).link_bytes(payload);
@@ -133,7 +138,7 @@ class Ports {
 
  private:
   // Nearly all are, and a division for each hop would be much of its cost.
-  bool is_whole(int64_t payload) const { return payload == settings_.train * settings_.formats[0].payload_bytes; }
+  bool is_whole(int64_t payload) const { return payload == whole_payload_; }
 
   static constexpr Picoseconds kPicosecondsPerNanosecond = 1000;
   static constexpr uint64_t kMillion = 1'000'000;
@@ -142,6 +147,7 @@ class Ports {
   static constexpr int64_t kLeastMarked = 5'000, kMostMarked = 200'000;
 
   const PacketSettings settings_;
+  const int64_t whole_payload_;  // of what moves as one
   std::vector<Port> ports_;
   LinkBins waiting_;  // bytes times nanoseconds
 };

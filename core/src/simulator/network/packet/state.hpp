@@ -22,6 +22,7 @@ class PacketState {
       : settings_(packets),
         per_link_(std::max(1, packets.channels)),
         lossless_(packets.flow_control != FlowControl::kNone),
+        converts_(packets.formats.size() > 1),
         links_(graph, settings),
         ports_(graph, packets, bins),
         lines_(graph.links().size(), per_link_) {
@@ -101,14 +102,14 @@ class PacketState {
   }
 
   int64_t next_payload(const Sending& sending) const {
-    return std::min(sending.bytes - sending.sent, settings_.formats[0].payload_bytes * settings_.train);
+    return std::min(sending.bytes - sending.sent, ports_.whole_payload());
   }
 
   /// The next packet or train of a message.
   Packet next_packet(uint32_t id, Picoseconds now) const {
     const Sending& sending = sendings_[id];
     const int64_t payload = next_payload(sending);
-    const bool whole = payload == settings_.formats[0].payload_bytes * settings_.train;
+    const bool whole = payload == ports_.whole_payload();
     const int64_t packets = whole ? settings_.train : settings_.formats[0].packets(payload);
     return {.sent_at = now,
             .offset = sending.sent,
@@ -124,7 +125,7 @@ class PacketState {
   /// How long the link is at a packet; `before`: the link that it came by, or the same.
   Picoseconds time_on(int32_t before, int32_t link, int64_t payload) {
     const Picoseconds serialization = links_[link].serialization(ports_.bytes_on(link, payload));
-    if (settings_.formats.size() == 1) return serialization;
+    if (!converts_) return serialization;
     const LinkFormat& format = ports_.format(link);
     if (format.split_ps == 0 || ports_.format(before).payload_bytes <= format.payload_bytes) return serialization;
     return std::max(serialization, format.split_ps * ports_.packets_on(link, payload));
@@ -169,7 +170,7 @@ class PacketState {
 
   const PacketSettings settings_;
   const int32_t per_link_;  // virtual channels
-  const bool lossless_;
+  const bool lossless_, converts_;
   Links links_;
   Ports ports_;
   Lines lines_;
