@@ -22,6 +22,8 @@ from hocket.topology import Paths, Topology, routing_of
 
 __all__ = ["ProgramTimes"]
 
+_STEADY = 16  # passes, after which each takes as long as the one before
+
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
@@ -91,6 +93,8 @@ class ProgramTimes:
 
         Instances do alike: they begin together, their messages take the same links at the same times, and links are
         shared by what is on them, in whatever order it came. So one is simulated whose messages count as many.
+
+        Of many passes the first are simulated, and the others take as long as the last of these.
         """
         program = self.program if protocol is None else replace(self.program, protocol=protocol)
         pace = protocols[program.protocol].pace
@@ -100,6 +104,12 @@ class ProgramTimes:
         if rest:
             raise SimulationError(f"{program.name}: {size_bytes} bytes have no {instances} equal parts")
         passes = Passes.of(program, share, protocols, self._machine, self._largest)
+        if len(passes) > 2 * _STEADY:
+            steady = _STEADY * int(passes.chunk_bytes[0, 0]) * program.chunks_per_loop * instances
+            first, both = (self.at(count * steady, protocols, protocol, instances) for count in (1, 2))
+            return (
+                None if first is None or both is None else both + (both - first) * (size_bytes - 2 * steady) // steady
+            )
         network = _network(self._topology, pace, self._sending.tobytes(), self._ends.tobytes())
         if network is None:
             return None

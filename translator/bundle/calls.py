@@ -21,6 +21,7 @@ from hocket.translator.msccl.xml_write import LimitError
 __all__ = ["CallPrograms"]
 
 _PS = 10**12
+_UNSERVED = 16  # times as long, where a runtime leaves a call that was asked for to its own algorithms
 _HOPELESS = 2  # times the quickest: no window is made longer for that, so that how much more does not matter
 
 
@@ -62,6 +63,7 @@ class CallPrograms:
         own = (source.size_bytes for source in sources.members)
         inside = {size for size in (*sizes, *own) if least <= size <= largest}
         self.sizes = sorted(inside | {max(least, 1), largest})
+        self._asked = set(sizes)
         if like is not None:
             near = like.close
             members = [(source, one) for source, one in members if (source.path, one.variant) in near] or members
@@ -152,7 +154,9 @@ class CallPrograms:
             return NEVER_PS
         one = lowered.one
         loop = (one.chunks_per_loop if isinstance(one, Program) else one.collective.slots) * lowered.instances
-        return self._program_time_ps(lowered, -(-size // loop) * loop)
+        time_ps = self._program_time_ps(lowered, -(-size // loop) * loop)
+        is_served = self._target.pads or size not in self._asked or size % lowered.unit_bytes == 0
+        return time_ps if is_served else time_ps * _UNSERVED
 
     def _program_time_ps(self, lowered: Lowered, size: int) -> int:
         one, protocols = lowered.one, self._target.protocols

@@ -115,7 +115,7 @@ class Candidates:
         timed = retime(replace(schedule, collective=collective))
         chunks = collective.chunks_per_rank
         name = f"{timed.generator}-of-{chunks}" if chunks > 1 else timed.generator
-        return Source(Path(name), collective, timed)
+        return Source(Path(name), collective, timed, has_coarser=True)
 
 
 def _seen(topology: Topology, protocols: Sequence[Protocol]) -> Iterator[Topology]:

@@ -34,8 +34,6 @@ from hocket.translator.targets import RUNTIMES
 __all__ = ["perform_programs"]
 
 _ELEMENT = 4  # bytes of a float32
-#: Runtimes that pad what a program's chunks do not divide.
-_PAD = (DEVICE_RUNTIME.name,)
 #: The runtimes whose programs have switches compute.
 _HAVE_SWITCHES = (PLAN_RUNTIME, DEVICE_RUNTIME.name)
 
@@ -78,7 +76,7 @@ def perform_programs(
         )
     except NothingToGain:
         report = None
-    rows = [_row(size, report, stock, _bound(problem, profile, size)) for size in sizes]
+    rows = [_row(size, report, stock, _bound(problem, profile, size), pads=profile.pads) for size in sizes]
     several = len(set(problem.topology.machine.tolist())) > 1
     return ProgramsResult(
         request,
@@ -187,14 +185,16 @@ def _bound(problem: Problem, profile: Profile, size: int) -> int:
     return min(map(at_least, chosen))
 
 
-def _row(size: int, report: BundleReport | None, stock: LibraryTimes | None, bound_ps: int) -> ProgramRow:
+def _row(
+    size: int, report: BundleReport | None, stock: LibraryTimes | None, bound_ps: int, *, pads: bool
+) -> ProgramRow:
     """Of the kind of calls that comes first: in place, where the collective has such calls."""
     told = None if stock is None else stock.at(size)
     files = () if report is None else report.bundle.files
     for number, file in enumerate(files, 1):
         if file.in_place != files[0].in_place or not file.min_bytes <= size <= file.max_bytes:
             continue
-        if size % (file.chunks * max(file.alignment, _ELEMENT)) and report and report.bundle.runtime not in _PAD:
+        if not pads and size % (file.chunks * max(file.alignment, _ELEMENT)):
             continue  # the runtime takes its own algorithm
         near = min(file.predicted, key=lambda one: abs(one.size_bytes - size))
         return ProgramRow(size, bound_ps, told, number, file, near.time_ps)
