@@ -77,6 +77,7 @@ class ProgramTimes:
         self._machine = topology.machine[self._group[self._group < topology.num_ranks]].tolist()
         self._largest = Passes.largest_message(program)
         self._columns: dict[tuple[int, int, int], _Columns] = {}
+        self._steady: dict[tuple[int, str, int, Pace | None], list[int | None]] = {}
 
     def at(
         self,
@@ -106,7 +107,10 @@ class ProgramTimes:
         passes = Passes.of(program, share, protocols, self._machine, self._largest)
         if len(passes) > 2 * _STEADY:
             steady = _STEADY * int(passes.chunk_bytes[0, 0]) * program.chunks_per_loop * instances
-            first, both = (self.at(count * steady, protocols, protocol, instances) for count in (1, 2))
+            key = steady, program.protocol, instances, passes.pace
+            if key not in self._steady:
+                self._steady[key] = [self.at(count * steady, protocols, protocol, instances) for count in (1, 2)]
+            first, both = self._steady[key]
             return (
                 None if first is None or both is None else both + (both - first) * (size_bytes - 2 * steady) // steady
             )

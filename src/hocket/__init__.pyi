@@ -375,8 +375,8 @@ def synthesize(
     without: _Texts = (), degrade: _Texts = (), load: _Texts = (), chunks: _Integer | None = None, root: _Integer = 0,
     engine: _Text = 'auto', objective: _Text = 'auto', seed: _Integer = 0, attempts: _Integer | None = None,
     time_limit: _Text | None = None, threads: _Integer | None = None, blocking: bool = False,
-    runtime: _Text | None = None, costs: _Text | None = None, output: _Text | None = None, report: _Text | None = None,
-    json: _Text | None = None,
+    runtime: _Text | None = None, costs: _Text | None = None, explain: bool = False, output: _Text | None = None,
+    report: _Text | None = None, json: _Text | None = None,
 ) -> _SynthesisResultOrOther:
     """Make a schedule of COLLECTIVE for a topology, prove it right, and compare it with a lower bound."""
 

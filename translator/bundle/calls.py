@@ -10,7 +10,7 @@ from hocket.schedule import Program, Schedule, retime
 from hocket.schedule.kernel_links import with_kernels
 from hocket.simulator import simulate_program
 from hocket.simulator.program_times import ProgramTimes
-from hocket.translator.bundle.contest import NEVER_PS, Close, ProgramContest
+from hocket.translator.bundle.contest import NEVER_PS, Close, Compared, ProgramContest
 from hocket.translator.bundle.manifest import PROGRAMS, BundleFile, Predicted
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import Lowered, Target, Written
@@ -76,6 +76,10 @@ class CallPrograms:
         self.windows = [window for window in found if window.program < len(self._members)]
         self.left = [window for window in found if window.program == len(self._members)]
         self.used = self._sources_of(found)
+
+    def compared(self, size: int) -> Compared:
+        """Of a size that programs were compared at."""
+        return self._contest.compared(size)
 
     def _windows(self, most: int | None) -> list[SizeWindow]:
         if not self._members:

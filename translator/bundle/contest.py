@@ -1,13 +1,14 @@
 """Which of many programs are the quickest somewhere: those that cannot be are not even lowered."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 
 from hocket.base.errors import DeadlockError, ScheduleError, placed
 from hocket.translator.bundle.sources import Source
 from hocket.translator.bundle.target import Lowered
 
-__all__ = ["NEVER_PS", "Close", "ProgramContest"]
+__all__ = ["NEVER_PS", "Close", "Compared", "ProgramContest", "Tried"]
 
 NEVER_PS = 1 << 62
 """What a program takes at sizes that it cannot serve."""
@@ -19,6 +20,27 @@ _ALIKE = 64
 _PATIENCE = 3  # so many programs of a source and protocol in a row, the best guesses first, that are no better end it
 _FAR = 2  # times the best guess, from which on programs are not tried
 _NEAR = 8  # an eighth more than the quickest is near it
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A program at a size: `time_ps` by simulation, of so many `instances` and the most thread blocks of a rank."""
+
+    source: str
+    protocol: str
+    instances: int
+    thread_blocks: int
+    time_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What was compared at a size: `simulated` of `programs`, and of these the quickest of each source and protocol, in
+    the order of their times."""
+
+    simulated: int
+    programs: int
+    quickest: tuple[Tried, ...]
 
 
 class ProgramContest:
@@ -60,6 +82,16 @@ class ProgramContest:
         best = self._best
         near = {at for (at, size), time_ps in self._known.items() if time_ps <= best[size] + best[size] // _NEAR}
         return {(self._members[at][0].path, self._members[at][1].variant) for at in near}
+
+    def compared(self, size: int) -> Compared:
+        """What was asked for at a size so far."""
+        known = {at: time_ps for (at, of), time_ps in self._known.items() if of == size and time_ps < NEVER_PS}
+        best: dict[tuple[Path, str], Tried] = {}
+        for at, time_ps in sorted(known.items(), key=lambda each: (each[1], each[0])):
+            source, lowered = self._members[at]
+            tried = Tried(source.path.name, lowered.protocol, lowered.instances, lowered.thread_blocks, time_ps)
+            best.setdefault((source.path, lowered.protocol), tried)
+        return Compared(len(known), len(self._members), tuple(best.values()))
 
     def best_ps(self, size: int) -> int | None:
         """The least of those that were asked for at a size; None where none was."""

@@ -135,3 +135,19 @@ def test_another_folder_is_not_replaced(tmp_path: Path) -> None:
     done = synthesize("all_reduce", "-t", MACHINE, "-s", "1KiB", "--for", "device", "-o", str(tmp_path / "own"))
     assert done.returncode == 3 and "exists and is no bundle" in done.stderr
     assert (tmp_path / "own" / "notes.txt").read_text() == "mine"
+
+
+def test_explain_tells_what_else_was_tried(tmp_path: Path) -> None:
+    arguments = ("all_reduce", "-t", MACHINE, "-s", "1KiB..64MiB:65536", "--for", "executor", "-o", str(tmp_path / "b"))
+    done = synthesize(*arguments, "--explain")
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.split(" programs were simulated; the others have no chance by their bounds or guesses")[
+        1:
+    ]
+    for part in (first, second):
+        times = [line.split()[2] for line in part.splitlines() if line.split()[2:3] and line.split()[2].endswith("x")]
+        assert times == sorted(times) and len(times) >= 4
+        assert "stock library" in part and "bound" in part
+    assert "1.000x" in first and "one_shot" in first
+    refused = synthesize("all_reduce", "-t", MACHINE, "-s", "1KiB", "--explain")
+    assert refused.returncode == 2 and "name it with --for" in refused.stderr

@@ -114,7 +114,7 @@ class Candidates:
         collective = replace(schedule.collective, size_bytes=size)
         timed = retime(replace(schedule, collective=collective))
         chunks = collective.chunks_per_rank
-        name = f"{timed.generator}-of-{chunks}" if chunks > 1 else timed.generator
+        name = f"{timed.generator}, {chunks} chunks" if chunks > 1 else timed.generator
         return Source(Path(name), collective, timed, has_coarser=True)
 
 
