@@ -1,0 +1,129 @@
+#include "hocket/synthesizer/balancing/alternatives.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "hocket/columns.hpp"
+#include "hocket/synthesizer/routing/packets.hpp"
+#include "hocket/topology/shortest_tree.hpp"
+
+namespace hocket::synthesizer {
+namespace {
+
+/// A link costs so many times its weight more for each path of the pair that takes it.
+constexpr int64_t kPenalty = 3;
+/// A path may cost so many times the first.
+constexpr int64_t kDearest = 4;
+
+class Finder {
+ public:
+  Finder(const topology::Graph& graph, std::span<const uint8_t> relays, std::span<const int64_t> weight)
+      : graph_(graph), tree_(graph, topology::passable_nodes(graph, relays)), weight_(weight) {
+    result_.num_ranks = graph.num_ranks();
+    result_.path_hops.offset.push_back(0);
+  }
+
+  Alternatives run(int32_t most) {
+    const int32_t ranks = graph_.num_ranks();
+    for (int32_t src = 0; src < ranks; src++) {
+      for (int32_t dst = 0; dst < ranks; dst++) {
+        result_.first_path.push_back(result_.path_hops.size());
+        if (src != dst) find(src, dst, most);
+      }
+    }
+    result_.first_path.push_back(result_.path_hops.size());
+    result_.hop_links = numbers_.routes();
+    for (int32_t hop = 0; hop < result_.hop_links.size(); hop++) add_times(hop);
+    find_ports();
+    return std::move(result_);
+  }
+
+ private:
+  void find(int32_t src, int32_t dst, int32_t most) {
+    std::vector<int64_t> price(weight_.begin(), weight_.end());
+    std::vector<std::vector<int32_t>> found;
+    int64_t first_cost = 0;
+    for (int32_t at = 0; at < most; at++) {
+      tree_.grow(src, price, std::span(&dst, 1));
+      if (tree_.link_into(dst) < 0) return;
+      std::vector<int32_t> path;
+      int64_t cost = 0;
+      for (int32_t node = dst; node != src; node = graph_.links()[path.back()].src) {
+        path.push_back(tree_.link_into(node));
+        cost += weight_[path.back()];
+      }
+      std::ranges::reverse(path);
+      if (at == 0) first_cost = cost;
+      // A path that comes again or costs too much only raises the prices: others may still be hidden behind it.
+      for (const int32_t link : path) price[link] += kPenalty * weight_[link];
+      if (cost > kDearest * first_cost || std::ranges::find(found, path) != found.end()) continue;
+      add(path);
+      found.push_back(std::move(path));
+    }
+  }
+
+  /// Cuts a path into hops.
+  void add(std::span<const int32_t> path) {
+    for (size_t first = 0, last = 0; first < path.size(); first = last) {
+      while (graph_.is_switch(graph_.links()[path[last++]].dst)) continue;
+      result_.path_hops.ids.push_back(numbers_.number(path.subspan(first, last - first)));
+    }
+    result_.path_hops.offset.push_back(static_cast<int32_t>(result_.path_hops.ids.size()));
+  }
+
+  void add_times(int32_t hop) {
+    Picoseconds latency = 0;
+    Bandwidth slowest = graph_.links()[result_.hop_links[hop].front()].bandwidth;
+    for (const int32_t id : result_.hop_links[hop]) {
+      latency = add_ps(latency, graph_.links()[id].latency_ps);
+      slowest = std::min(slowest, graph_.links()[id].bandwidth);
+    }
+    result_.latency.push_back(latency);
+    result_.slowest.push_back(slowest);
+  }
+
+  void find_ports() {
+    const auto num_links = static_cast<int32_t>(graph_.links().size());
+    const Lists users = result_.hop_links.inverted(num_links);
+    std::vector<int32_t> port(num_links, -1);
+    for (int32_t link = 0; link < num_links; link++) {
+      if (!users[link].empty() && !is_covered(link, users)) port[link] = result_.num_ports++;
+    }
+    result_.hop_ports.offset.push_back(0);
+    for (int32_t hop = 0; hop < result_.hop_links.size(); hop++) {
+      for (const int32_t link : result_.hop_links[hop]) {
+        if (port[link] >= 0) result_.hop_ports.ids.push_back(port[link]);
+      }
+      result_.hop_ports.offset.push_back(static_cast<int32_t>(result_.hop_ports.ids.size()));
+    }
+  }
+
+  /// Whether some other link is held whenever this one is; of links that are always held together the first counts.
+  bool is_covered(int32_t link, const Lists& users) const {
+    for (const int32_t other : result_.hop_links[users[link].front()]) {
+      const auto mine = users[link], others = users[other];
+      if (other == link || others.size() < mine.size() || (others.size() == mine.size() && other > link)) continue;
+      if (std::ranges::includes(others, mine)) return true;
+    }
+    return false;
+  }
+
+  const topology::Graph& graph_;
+  topology::ShortestTree tree_;
+  std::span<const int64_t> weight_;
+  RouteNumbers numbers_;
+  Alternatives result_;
+};
+
+}  // namespace
+
+Alternatives find_alternatives(const topology::Graph& graph, std::span<const uint8_t> relays,
+                               std::span<const int64_t> weight, int32_t most) {
+  check_size(weight.size(), graph.links().size(), "the weights of links");
+  // Sums of so many penalties over any path stay far from the largest number.
+  check_within(weight, 1, int64_t{1} << 40, "the weights of links");
+  check_within(most, 1, 64, "the number of paths");
+  return Finder(graph, relays, weight).run(most);
+}
+
+}  // namespace hocket::synthesizer
