@@ -24,7 +24,7 @@ _WEIGHT_BITS = 30
 _PASSES = 3
 # A block is cut so that the slowest port holds the largest chunk for about this part of the bound, into no more chunks
 # than the second number, all blocks together into about as many as the third.
-_PARTS, _MOST_CHUNKS, _MOST_IN_ALL = 40, 16, 6_000
+_PARTS, _MOST_CHUNKS, _MOST_IN_ALL = 40, 32, 6_000
 _PICOSECONDS = 10**12
 _MOST_BYTES = 2**55
 
@@ -39,12 +39,14 @@ class AllToAllPlanner:
     Raises ScheduleError for a group that is not of different ranks of the topology.
     """
 
-    def __init__(
-        self, topology: Topology, group: NDArray[np.int32] | None = None, blocking: bool = False
-    ) -> None:
+    def __init__(self, topology: Topology, group: NDArray[np.int32] | None = None, blocking: bool = False) -> None:
         if group is not None:
             members = group.tolist()
-            if not members or len(set(members)) != len(members) or not 0 <= min(members) <= max(members) < topology.num_ranks:
+            if (
+                not members
+                or len(set(members)) != len(members)
+                or not 0 <= min(members) <= max(members) < topology.num_ranks
+            ):
                 raise ScheduleError(
                     f"a group must be different ranks of {topology.name}'s {topology.num_ranks}, got {members}"
                 )
@@ -72,11 +74,9 @@ class AllToAllPlanner:
         to one it has something for.
         """
         blocks = self._checked(sizes)
-        moved = blocks.copy()
-        np.fill_diagonal(moved, 0)
-        bound = self.bound(moved)
+        bound = self.bound(blocks)
         if chunks is None:
-            chunks = self._chunks(moved, bound)
+            chunks = self._cut(blocks, bound)
         collective = Collective.uneven(Kind.ALL_TO_ALL, len(blocks), blocks.ravel().tolist(), chunks)
         return self.plan_collective(collective, bound)
 
@@ -118,10 +118,26 @@ class AllToAllPlanner:
                 ("ingress", entering, partition.ingress_bandwidth),
             ):
                 crossing = (moved * (1 - inside)).sum(axis=1)
-                for part, size, flow in zip(partition.names.tolist(), crossing.tolist(), bandwidth.tolist(), strict=True):
+                for part, size, flow in zip(
+                    partition.names.tolist(), crossing.tolist(), bandwidth.tolist(), strict=True
+                ):
                     if size and (time_ps := -(-size * _PICOSECONDS // flow)) > worst.time_ps:
                         worst = Bound(time_ps, f"{name} of {partition.one.format(part)}")
         return worst
+
+    def chunks(self, sizes: NDArray[np.integer[Any]]) -> int:
+        """Into how many chunks `plan` cuts each block of these sizes. Raises as `plan`."""
+        blocks = self._checked(sizes)
+        return self._cut(blocks, self.bound(blocks))
+
+    def _cut(self, blocks: NDArray[np.int64], bound: Bound) -> int:
+        moved = blocks[~np.eye(len(blocks), dtype=np.bool_)]
+        number = np.count_nonzero(moved)
+        if not number:
+            return 1
+        held_ps = int(moved.max()) * _PICOSECONDS // int(self._alone.bandwidth.min())
+        parts = -(-held_ps * _PARTS // max(1, bound.time_ps))
+        return int(max(1, min(parts, _MOST_CHUNKS, round(_MOST_IN_ALL / number), int(moved.max()))))
 
     def _checked(self, sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         ranks, wanted = self._alone.num_ranks, "a square array of whole numbers, the bytes from each rank to each"
@@ -137,15 +153,6 @@ class AllToAllPlanner:
         if int(sizes.max()) >= _MOST_BYTES or int(sizes.sum(dtype=object)) >= _MOST_BYTES:
             raise ScheduleError("sizes must be below 2^55 bytes (32 PiB) in all")
         return sizes.astype(np.int64)
-
-    def _chunks(self, sizes: NDArray[np.int64], bound: Bound) -> int:
-        """Into how many chunks to cut each block."""
-        blocks = np.count_nonzero(sizes)
-        if not blocks:
-            return 1
-        held_ps = int(sizes.max()) * _PICOSECONDS // int(self._alone.bandwidth.min())
-        parts = -(-held_ps * _PARTS // max(1, bound.time_ps))
-        return int(min(max(1, parts), _MOST_CHUNKS, max(1, round(_MOST_IN_ALL / blocks))))
 
 
 def _paths(topology: Topology) -> int:
