@@ -1,5 +1,5 @@
-"""Schedules of all_to_alls whose blocks change from call to call, in milliseconds: what depends on the topology alone is
-prepared once."""
+"""Schedules of all_to_alls whose blocks change from call to call, in milliseconds: what depends on the topology alone
+is prepared once."""
 
 from typing import Any
 
@@ -41,15 +41,9 @@ class AllToAllPlanner:
 
     def __init__(self, topology: Topology, group: NDArray[np.int32] | None = None, blocking: bool = False) -> None:
         if group is not None:
-            members = group.tolist()
-            if (
-                not members
-                or len(set(members)) != len(members)
-                or not 0 <= min(members) <= max(members) < topology.num_ranks
-            ):
-                raise ScheduleError(
-                    f"a group must be different ranks of {topology.name}'s {topology.num_ranks}, got {members}"
-                )
+            members, total = group.tolist(), topology.num_ranks
+            if not members or len(set(members)) != len(members) or min(members) < 0 or max(members) >= total:
+                raise ScheduleError(f"a group must be different ranks of {topology.name}'s {total}, got {members}")
         self.topology, self.group, self.blocking = topology, group, blocking
         self._alone = topology if group is None else subset(topology, group)
         alone = self._alone
@@ -107,8 +101,9 @@ class AllToAllPlanner:
         )
 
     def bound(self, sizes: NDArray[np.int64]) -> Bound:
-        """A time that no schedule beats: bytes that enter and leave ranks, machines and what else the topology is parted
-        into, over the bandwidth there. `hocket.schedule.bound_of_any_chunks` may know more, and takes longer."""
+        """A time that no schedule beats: bytes (int64, ranks x ranks) that enter and leave ranks, machines and what
+        else the topology is parted into, over the bandwidth there. `bound_of_any_chunks` of `hocket.schedule` may know
+        more, and takes longer."""
         worst = Bound(0, "no block has a byte")
         for partition in self._alone.partitions:
             inside = (np.arange(len(partition.names))[:, None] == partition.part[None, : len(sizes)]).astype(np.int64)

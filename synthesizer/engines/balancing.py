@@ -13,16 +13,18 @@ from hocket.synthesizer.problem import Problem
 from hocket.synthesizer.search import Search
 from hocket.topology import Topology
 
-__all__ = ["ENGINES", "Balancing"]
+__all__ = ["ENGINES", "ENOUGH_PERCENT", "Balancing"]
 
+# Of the bound: what needs no further search.
+ENOUGH_PERCENT = 110
 _SECONDS_PER_CHUNK = 3e-6
 _SECONDS_PER_SEARCH = 4e-6
 
 
 @dataclass(frozen=True, kw_only=True)
 class Balancing(NamedEngine):
-    """`AllToAllPlanner` as an engine: paths of each pair (hocket/synthesizer/balancing/alternatives.hpp), loads balanced
-    over them (hocket/synthesizer/balancing/balance.hpp), the busiest port first
+    """`AllToAllPlanner` as an engine: paths of each pair (hocket/synthesizer/balancing/alternatives.hpp), loads
+    balanced over them (hocket/synthesizer/balancing/balance.hpp), the busiest port first
     (hocket/synthesizer/balancing/dispatch.hpp)."""
 
     name: str = "balancing"
@@ -31,7 +33,7 @@ class Balancing(NamedEngine):
     needs: str = "any"
     size: str = "hundreds of ranks"
     as_asked: bool = True
-    enough_percent: int | None = 110
+    enough_percent: int | None = ENOUGH_PERCENT
 
     def why_not(self, problem: Problem) -> str | None:
         collective = problem.collective
