@@ -106,18 +106,19 @@ class AllToAllPlanner:
         more, and takes longer."""
         worst = Bound(0, "no block has a byte")
         for partition in self._alone.partitions:
-            inside = (np.arange(len(partition.names))[:, None] == partition.part[None, : len(sizes)]).astype(np.int64)
-            leaving, entering = inside @ sizes, inside @ sizes.T
-            for name, moved, bandwidth in (
-                ("egress", leaving, partition.egress_bandwidth),
-                ("ingress", entering, partition.ingress_bandwidth),
+            part, number = partition.part[: len(sizes)], len(partition.names)
+            for name, blocks, bandwidth in (
+                ("egress", sizes, partition.egress_bandwidth.tolist()),
+                ("ingress", sizes.T, partition.ingress_bandwidth.tolist()),
             ):
-                crossing = (moved * (1 - inside)).sum(axis=1)
-                for part, size, flow in zip(
-                    partition.names.tolist(), crossing.tolist(), bandwidth.tolist(), strict=True
-                ):
-                    if size and (time_ps := -(-size * _PICOSECONDS // flow)) > worst.time_ps:
-                        worst = Bound(time_ps, f"{name} of {partition.one.format(part)}")
+                moved = np.zeros((number, len(sizes)), np.int64)
+                np.add.at(moved, part, blocks)
+                crossing = moved.sum(axis=1)
+                np.subtract.at(crossing, part, moved[part, np.arange(len(sizes))])
+                for called, size, flow in zip(partition.names.tolist(), crossing.tolist(), bandwidth, strict=True):
+                    # Where nothing can cross, `plan` says which ranks are apart.
+                    if size and flow and (time_ps := -(-size * _PICOSECONDS // flow)) > worst.time_ps:
+                        worst = Bound(time_ps, f"{name} of {partition.one.format(called)}")
         return worst
 
     def chunks(self, sizes: NDArray[np.integer[Any]]) -> int:
@@ -128,7 +129,7 @@ class AllToAllPlanner:
     def _cut(self, blocks: NDArray[np.int64], bound: Bound) -> int:
         moved = blocks[~np.eye(len(blocks), dtype=np.bool_)]
         number = np.count_nonzero(moved)
-        if not number:
+        if not number or not self._alone.num_links:
             return 1
         held_ps = int(moved.max()) * _PICOSECONDS // int(self._alone.bandwidth.min())
         parts = -(-held_ps * _PARTS // max(1, bound.time_ps))

@@ -12,13 +12,18 @@ namespace {
 
 /// A link costs so many times its weight more for each path of the pair that takes it.
 constexpr int64_t kPenalty = 3;
+/// The most used link of all pairs' paths costs such a part of its weight more: of many paths that cost the same, as
+/// over the spines of a fat tree, each pair has others.
+constexpr int64_t kShare = 16;
 /// A path may cost so many times the first.
 constexpr int64_t kDearest = 4;
+/// No hop counts as slower than 2^20 times the fastest, no latency as longer than what 2^50 bytes take.
+constexpr int64_t kSlowest = int64_t{1} << (20 + Alternatives::kSlownessBits), kMostBytes = int64_t{1} << 50;
 
 class Finder {
  public:
   Finder(const topology::Graph& graph, std::span<const uint8_t> relays, std::span<const int64_t> weight)
-      : graph_(graph), tree_(graph, topology::passable_nodes(graph, relays)), weight_(weight) {
+      : graph_(graph), tree_(graph, topology::passable_nodes(graph, relays)), weight_(weight), used_(weight.size()) {
     result_.num_ranks = graph.num_ranks();
     result_.path_hops.offset.push_back(0);
   }
@@ -34,13 +39,17 @@ class Finder {
     result_.first_path.push_back(result_.path_hops.size());
     result_.hop_links = numbers_.routes();
     for (int32_t hop = 0; hop < result_.hop_links.size(); hop++) add_times(hop);
+    add_units();
     find_ports();
     return std::move(result_);
   }
 
  private:
   void find(int32_t src, int32_t dst, int32_t most) {
-    std::vector<int64_t> price(weight_.begin(), weight_.end());
+    std::vector<int64_t> price(weight_.size());
+    for (size_t link = 0; link < price.size(); link++) {
+      price[link] = weight_[link] + weight_[link] / kShare * used_[link] / (most_used_ + 1);
+    }
     std::vector<std::vector<int32_t>> found;
     int64_t first_cost = 0;
     for (int32_t at = 0; at < most; at++) {
@@ -57,6 +66,7 @@ class Finder {
       // A path that comes again or costs too much only raises the prices: others may still be hidden behind it.
       for (const int32_t link : path) price[link] += kPenalty * weight_[link];
       if (cost > kDearest * first_cost || std::ranges::find(found, path) != found.end()) continue;
+      for (const int32_t link : path) most_used_ = std::max(most_used_, ++used_[link]);
       add(path);
       found.push_back(std::move(path));
     }
@@ -80,6 +90,17 @@ class Finder {
     }
     result_.latency.push_back(latency);
     result_.slowest.push_back(slowest);
+  }
+
+  void add_units() {
+    Bandwidth fastest = 1;
+    for (const Bandwidth slowest : result_.slowest) fastest = std::max(fastest, slowest);
+    for (size_t hop = 0; hop < result_.slowest.size(); hop++) {
+      const __int128 slowness = (static_cast<__int128>(fastest) << Alternatives::kSlownessBits) / result_.slowest[hop];
+      const __int128 bytes = static_cast<__int128>(result_.latency[hop]) * fastest / kPicosecondsPerSecond;
+      result_.slowness.push_back(static_cast<int64_t>(std::min<__int128>(slowness, kSlowest)));
+      result_.latency_bytes.push_back(static_cast<int64_t>(std::min<__int128>(bytes, kMostBytes)));
+    }
   }
 
   void find_ports() {
@@ -111,6 +132,8 @@ class Finder {
   const topology::Graph& graph_;
   topology::ShortestTree tree_;
   std::span<const int64_t> weight_;
+  std::vector<int64_t> used_;  // of a link, paths over it so far
+  int64_t most_used_ = 0;
   RouteNumbers numbers_;
   Alternatives result_;
 };

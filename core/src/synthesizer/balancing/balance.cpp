@@ -10,11 +10,9 @@
 namespace hocket::synthesizer {
 namespace {
 
-/// Bytes are counted in units of which all chunks together have at most 2^30, bandwidths in parts of 2^10 of how much
-/// slower than the fastest hop a hop is; loads are seen in 2^10 parts of the largest.
-constexpr int kBytesBits = 30, kSlownessBits = 10, kLoadBits = 10;
-/// No hop counts as slower than so many times the fastest.
-constexpr int64_t kSlowest = int64_t{1} << 20;
+/// Bytes are counted in units of which all chunks together have at most 2^30; loads, units times the slowness of hops,
+/// are seen in 2^10 parts of the largest.
+constexpr int kBytesBits = 30, kLoadBits = 10;
 /// The price of a port without load, of 2^20 for the largest load: a path that needs no more than others is preferred
 /// until the ports on it are loaded with about a third of the largest load.
 constexpr int64_t kIdle = 1 << 14;
@@ -30,6 +28,7 @@ class Balancer {
   }
 
   std::vector<int32_t> run(int32_t passes) {
+    if (chunks_.size() == 0) return {};  // there may be no port either
     take_first_paths();
     for (int32_t pass = 0; pass < passes; pass++) {
       see_from(*std::ranges::max_element(load_));
@@ -46,15 +45,11 @@ class Balancer {
     // Sums over chunks: 2^55 bytes at most, as the collective says.
     const int64_t total = std::accumulate(chunks_.bytes.begin(), chunks_.bytes.end(), int64_t{0});
     bytes_shift_ = std::max(0, static_cast<int>(std::bit_width(static_cast<uint64_t>(total))) - kBytesBits);
-    const Bandwidth fastest = alternatives_.slowest.empty() ? 1 : *std::ranges::max_element(alternatives_.slowest);
-    for (size_t hop = 0; hop < alternatives_.slowest.size(); hop++) {
-      const __int128 slowness = (static_cast<__int128>(fastest) << kSlownessBits) / alternatives_.slowest[hop];
-      slowness_.push_back(static_cast<int64_t>(std::min<__int128>(slowness, kSlowest << kSlownessBits)));
-      // A latency as what could be sent meanwhile.
-      const __int128 sent = static_cast<__int128>(alternatives_.latency[hop]) * fastest / kPicosecondsPerSecond;
-      latency_.push_back(static_cast<int64_t>(
-          std::min<__int128>((sent << kSlownessBits) >> bytes_shift_, int64_t{1} << (kBytesBits + kSlownessBits))));
-    }
+  }
+
+  /// The latency of a hop as the load that the fastest one would carry meanwhile.
+  int64_t latency(int32_t hop) const {
+    return (alternatives_.latency_bytes[hop] >> bytes_shift_) << Alternatives::kSlownessBits;
   }
 
   int64_t units(int32_t chunk) const { return (chunks_.bytes[chunk] >> bytes_shift_) + 1; }
@@ -80,7 +75,7 @@ class Balancer {
   void load(int32_t chunk, int64_t sign) {
     const int64_t size = units(chunk) * sign;
     for (const int32_t hop : alternatives_.path_hops[path_[chunk]]) {
-      for (const int32_t port : alternatives_.hop_ports[hop]) load_[port] += size * slowness_[hop];
+      for (const int32_t port : alternatives_.hop_ports[hop]) load_[port] += size * alternatives_.slowness[hop];
     }
   }
 
@@ -102,14 +97,14 @@ class Balancer {
   __int128 cost(int32_t path, int64_t size) const {
     __int128 sum = 0;
     for (const int32_t hop : alternatives_.path_hops[path]) {
-      const int64_t held = size * slowness_[hop];
+      const int64_t held = size * alternatives_.slowness[hop];
       int64_t price = 0;
       for (const int32_t port : alternatives_.hop_ports[hop]) {
         const int64_t seen = std::min<int64_t>((load_[port] + held) >> load_shift_, int64_t{1} << (kLoadBits + 2));
         const int64_t square = seen * seen >> kLoadBits;
         price += (square * square) + kIdle;
       }
-      sum += static_cast<__int128>(held) * price + static_cast<__int128>(latency_[hop]) * kIdle;
+      sum += static_cast<__int128>(held) * price + static_cast<__int128>(latency(hop)) * kIdle;
     }
     return sum;
   }
@@ -117,9 +112,8 @@ class Balancer {
   const Alternatives& alternatives_;
   PairChunks chunks_;
   int bytes_shift_ = 0, load_shift_ = 0;
-  std::vector<int64_t> slowness_, latency_;  // of a hop
-  std::vector<int64_t> load_;                // of a port
-  std::vector<int32_t> path_, order_;        // of a chunk; the largest first
+  std::vector<int64_t> load_;          // of a port
+  std::vector<int32_t> path_, order_;  // of a chunk; the largest first
 };
 
 }  // namespace

@@ -34,13 +34,12 @@ class Dispatcher {
         to_come_(alternatives.hop_links.size()),
         is_candidate_(alternatives.hop_links.size()),
         waiting_(alternatives.hop_links.size()) {
-    size_t hops = 0;
     for (int32_t chunk = 0; chunk < chunks.size(); chunk++) {
       next_.push_back(alternatives.path_hops[path[chunk]]);
-      hops += next_.back().size();
+      last_wire_.push_back(static_cast<int32_t>(wire_.size() + next_.back().size()));
       add_work(chunk);
     }
-    result_.reserve(hops);
+    result_.reserve(wire_.size());
   }
 
   Transfers run() {
@@ -60,19 +59,18 @@ class Dispatcher {
  private:
   using Event = std::pair<Picoseconds, int32_t>;  // a hop's ports are released, or chunk -1 - it has come
 
-  Picoseconds serialization(int32_t chunk, int32_t hop) const {
-    return serialization_ps(chunks_.bytes[chunk], alternatives_.slowest[hop]);
-  }
+  /// The serialization of a chunk on its next hop.
+  Picoseconds wire(int32_t chunk) const { return wire_[last_wire_[chunk] - next_[chunk].size()]; }
 
-  Picoseconds hold(int32_t chunk, int32_t hop) const {
-    const Picoseconds wire = serialization(chunk, hop);
+  Picoseconds hold(Picoseconds wire, int32_t hop) const {
     return blocking_ ? std::max<Picoseconds>(1, add_ps(wire, alternatives_.latency[hop])) : wire;
   }
 
   void add_work(int32_t chunk) {
     bool first = true;
     for (const int32_t hop : next_[chunk]) {
-      const Picoseconds held = hold(chunk, hop);
+      wire_.push_back(serialization_ps(chunks_.bytes[chunk], alternatives_.slowest[hop]));
+      const Picoseconds held = hold(wire_.back(), hop);
       for (const int32_t port : alternatives_.hop_ports[hop]) {
         left_[port] = add_ps(left_[port], held);
         if (!first) ahead_[port] = add_ps(ahead_[port], held);
@@ -87,7 +85,7 @@ class Dispatcher {
   void wait(int32_t chunk) {
     const int32_t hop = next_[chunk].front(), ranks = alternatives_.num_ranks;
     const int32_t src = chunks_.pair[chunk] / ranks, dst = chunks_.pair[chunk] % ranks;
-    waiting_[hop].push({serialization(chunk, hop), (dst - src + ranks) % ranks, chunk});
+    waiting_[hop].push({wire(chunk), (dst - src + ranks) % ranks, chunk});
     consider(hop);
   }
 
@@ -157,19 +155,19 @@ class Dispatcher {
     const int32_t chunk = waiting_[hop].top().chunk;
     waiting_[hop].pop();
     to_come_[hop]--;
-    const Picoseconds held = hold(chunk, hop);
+    const Picoseconds held = hold(wire(chunk), hop);
     for (const int32_t port : alternatives_.hop_ports[hop]) {
       busy_[port] = 1;
       left_[port] -= held;
     }
-    const Picoseconds travel = std::max<Picoseconds>(1, add_ps(serialization(chunk, hop), alternatives_.latency[hop]));
+    const Picoseconds travel = std::max<Picoseconds>(1, add_ps(wire(chunk), alternatives_.latency[hop]));
     const Picoseconds finish = within_horizon(add_ps(now, travel));
     result_.add(chunk, hop, now, finish);
     next_[chunk] = next_[chunk].subspan(1);
     events_.emplace(now + held, hop);
     if (next_[chunk].empty()) return;
     const int32_t following = next_[chunk].front();
-    const Picoseconds fed = hold(chunk, following);
+    const Picoseconds fed = hold(wire(chunk), following);
     for (const int32_t port : alternatives_.hop_ports[following]) ahead_[port] -= fed;
     events_.emplace(finish, -1 - chunk);
   }
@@ -178,6 +176,8 @@ class Dispatcher {
   PairChunks chunks_;
   bool blocking_;
   std::vector<std::span<const int32_t>> next_;  // of a chunk, the hops before it
+  std::vector<Picoseconds> wire_;               // serializations of all chunks' hops, one chunk after the other
+  std::vector<int32_t> last_wire_;              // of a chunk, where its hops end there
   std::vector<uint8_t> busy_;                   // of a port
   std::vector<Picoseconds> left_;               // of a port, what it has still to do
   std::vector<Picoseconds> ahead_;              // of a port, the part of it that is not yet on its way there

@@ -19,8 +19,13 @@ struct Alternatives {
   int32_t num_ports = 0;
   std::vector<Picoseconds> latency;  ///< of each hop
   std::vector<Bandwidth> slowest;    ///< of each hop, of its links
-  Lists path_hops;                   ///< hops of each path, in travel order
-  std::vector<int32_t> first_path;   ///< of pair s * num_ranks + d, whose paths end where the next pair's begin
+  /// How much slower each hop is than the fastest, in parts of 2^kSlownessBits, and what the fastest would send during
+  /// its latency, in bytes: the units in which loads are balanced.
+  std::vector<int64_t> slowness, latency_bytes;
+  Lists path_hops;                  ///< hops of each path, in travel order
+  std::vector<int32_t> first_path;  ///< of pair s * num_ranks + d, whose paths end where the next pair's begin
+
+  static constexpr int kSlownessBits = 10;
 
   /// The paths of a pair, by number.
   std::pair<int32_t, int32_t> paths(int32_t pair) const { return {first_path[pair], first_path[pair + 1]}; }
