@@ -21,7 +21,7 @@ _SEARCH_WORK = 200_000_000
 # Paths are cheap or dear for a chunk of this size, in weights of links that have so many bits.
 _USUAL_BYTES = 2**20
 _WEIGHT_BITS = 30
-_PASSES = 3
+_MOST_PASSES = 6
 # A block is cut so that the slowest port holds the largest chunk for about this part of the bound, into no more chunks
 # than the second number, all blocks together into about as many as the third.
 _PARTS, _MOST_CHUNKS, _MOST_IN_ALL = 40, 32, 6_000
@@ -80,7 +80,9 @@ class AllToAllPlanner:
         sizes = collective.chunk_bytes
         pair = np.repeat(np.arange(ranks**2, dtype=np.int32), collective.chunks_per_rank)
         sent = np.flatnonzero((sizes > 0) & (pair // ranks != pair % ranks))
-        chunk, route, start_ps, finish_ps = self._alternatives.plan(pair[sent], sizes[sent], _PASSES, self.blocking)
+        chunk, route, start_ps, finish_ps = self._alternatives.plan(
+            pair[sent], sizes[sent], _MOST_PASSES, self.blocking
+        )
         offset, links = self._hops
         return Schedule(
             collective=collective,

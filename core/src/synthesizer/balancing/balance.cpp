@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "hocket/error.hpp"
 
@@ -16,6 +17,9 @@ constexpr int kBytesBits = 30, kLoadBits = 10;
 /// The price of a port without load, of 2^20 for the largest load: a path that needs no more than others is preferred
 /// until the ports on it are loaded with about a third of the largest load.
 constexpr int64_t kIdle = 1 << 14;
+
+/// Passes end, the third at the earliest, when one takes less than such a part off the largest load.
+constexpr int64_t kWorthIt = 100;
 
 class Balancer {
  public:
@@ -30,12 +34,14 @@ class Balancer {
   std::vector<int32_t> run(int32_t passes) {
     if (chunks_.size() == 0) return {};  // there may be no port either
     take_first_paths();
+    int64_t largest = std::ranges::max(load_);
     for (int32_t pass = 0; pass < passes; pass++) {
-      see_from(*std::ranges::max_element(load_));
+      see_from(largest);
       if (pass == 0) std::ranges::fill(load_, 0);
       bool changed = false;
       for (const int32_t chunk : order_) changed |= place(chunk, pass > 0);
-      if (!changed) break;
+      const int64_t before = std::exchange(largest, std::ranges::max(load_));
+      if (!changed || (pass > 1 && largest >= before - before / kWorthIt)) break;
     }
     return std::move(path_);
   }

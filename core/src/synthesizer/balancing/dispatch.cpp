@@ -32,6 +32,7 @@ class Dispatcher {
         ahead_(alternatives.num_ports),
         users_(alternatives.num_ports),
         to_come_(alternatives.hop_links.size()),
+        state_(alternatives.hop_links.size()),
         is_candidate_(alternatives.hop_links.size()),
         waiting_(alternatives.hop_links.size()) {
     for (int32_t chunk = 0; chunk < chunks.size(); chunk++) {
@@ -57,6 +58,8 @@ class Dispatcher {
   }
 
  private:
+  /// Of a hop: no chunk takes it any more, none is there yet, some wait. What most looks at a hop ask, in a byte.
+  enum class State : uint8_t { kDone, kToCome, kWaiting };
   using Event = std::pair<Picoseconds, int32_t>;  // a hop's ports are released, or chunk -1 - it has come
 
   /// The serialization of a chunk on its next hop.
@@ -76,6 +79,7 @@ class Dispatcher {
         if (!first) ahead_[port] = add_ps(ahead_[port], held);
       }
       if (to_come_[hop]++ == 0) {
+        state_[hop] = State::kToCome;
         for (const int32_t port : alternatives_.hop_ports[hop]) users_[port].push_back(hop);
       }
       first = false;
@@ -86,6 +90,7 @@ class Dispatcher {
     const int32_t hop = next_[chunk].front(), ranks = alternatives_.num_ranks;
     const int32_t src = chunks_.pair[chunk] / ranks, dst = chunks_.pair[chunk] % ranks;
     waiting_[hop].push({wire(chunk), (dst - src + ranks) % ranks, chunk});
+    state_[hop] = State::kWaiting;
     consider(hop);
   }
 
@@ -95,12 +100,12 @@ class Dispatcher {
       std::vector<int32_t>& users = users_[port];
       for (size_t at = 0; at < users.size();) {
         const int32_t user = users[at];
-        if (to_come_[user] == 0) {  // nothing more will go over it
+        if (state_[user] == State::kDone) {
           users[at] = users.back();
           users.pop_back();
           continue;
         }
-        if (!waiting_[user].empty()) consider(user);
+        if (state_[user] == State::kWaiting) consider(user);
         at++;
       }
     }
@@ -154,7 +159,11 @@ class Dispatcher {
   void start(int32_t hop, Picoseconds now) {
     const int32_t chunk = waiting_[hop].top().chunk;
     waiting_[hop].pop();
-    to_come_[hop]--;
+    if (--to_come_[hop] == 0) {
+      state_[hop] = State::kDone;
+    } else if (waiting_[hop].empty()) {
+      state_[hop] = State::kToCome;
+    }
     const Picoseconds held = hold(wire(chunk), hop);
     for (const int32_t port : alternatives_.hop_ports[hop]) {
       busy_[port] = 1;
@@ -183,6 +192,7 @@ class Dispatcher {
   std::vector<Picoseconds> ahead_;              // of a port, the part of it that is not yet on its way there
   std::vector<std::vector<int32_t>> users_;     // of a port, hops over it that chunks have yet to take
   std::vector<int32_t> to_come_;                // of a hop, chunks that have yet to take it
+  std::vector<State> state_;                    // of a hop
   std::vector<uint8_t> is_candidate_;
   std::vector<std::priority_queue<Waiting>> waiting_;  // of a hop
   std::vector<Candidate> candidates_;                  // hops that may start now

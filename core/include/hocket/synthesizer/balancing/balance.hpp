@@ -18,7 +18,7 @@ struct PairChunks {
 
 /// A path for each chunk, so that the port with most to do has little: the largest chunks first, each on the path whose
 /// ports it loads least by a price that grows with the fourth power of their load; then each is taken off and placed
-/// anew, some times. Integers throughout. Throws Infeasible where a pair has no path.
+/// anew, in `passes` at most, as long as that helps. Integers throughout. Throws Infeasible where a pair has no path.
 std::vector<int32_t> balance(const Alternatives& alternatives, const PairChunks& chunks, int32_t passes);
 
 }  // namespace hocket::synthesizer
