@@ -20,7 +20,7 @@ from hocket.topology import Topology
 
 __all__ = ["Synthesized", "solve", "synthesize"]
 
-_PLANNING = Balancing()
+_BALANCING = Balancing()
 _SECOND_LOOK_S = 1.0
 # From this share of worth on (50 us) more than the trials of numbers of chunks is searched.
 _WORTH_MORE = 0.05
@@ -136,10 +136,10 @@ def solve(
 def _quick_schedule(problem: Problem, search: Search, engine: str) -> AnySchedule | None:
     """Of an all_to_all of uneven blocks what planning gives at once, cut as the planner cuts it, or what engines find
     in a second more where that is not near the bound; None for others."""
-    if engine not in (AUTO, _PLANNING.name) or _PLANNING.why_not(problem.alone or problem) is not None:
+    if engine not in (AUTO, _BALANCING.name) or _BALANCING.why_not(problem.alone or problem) is not None:
         return None
-    cut = _PLANNING.cut(problem)
-    schedule = best_schedule(cut, search, _PLANNING.name)
+    cut = _BALANCING.cut(problem)
+    schedule = best_schedule(cut, search, _BALANCING.name)
     if engine != AUTO or schedule.time_ps * 100 <= cut.bound_any_chunks.time_ps * ENOUGH_PERCENT:
         return schedule
     return best_schedule(cut, search, engine, _SECOND_LOOK_S, schedule)

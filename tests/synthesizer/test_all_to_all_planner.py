@@ -131,6 +131,6 @@ def test_synthesize_takes_the_plan_without_a_time_limit() -> None:
     sizes = random.integers(0, MIB, (16, 16))
     collective = Collective.uneven(Kind.ALL_TO_ALL, 16, sizes.ravel().tolist())
     found = solve(Problem(collective, topology), Search(), free_chunks=True).schedule
-    planned = AllToAllPlanner(topology).plan(sizes)
+    plan = AllToAllPlanner(topology).plan(sizes)
     assert found.generator == "balancing"
-    assert found.time_ps == planned.time_ps
+    assert found.time_ps == plan.time_ps

@@ -45,6 +45,7 @@ class Finder {
   }
 
  private:
+  /// One pair's paths. Prices are the pair's own but for the small part that all pairs before it have a say in.
   void find(int32_t src, int32_t dst, int32_t most) {
     std::vector<int64_t> price(weight_.size());
     for (size_t link = 0; link < price.size(); link++) {
@@ -103,6 +104,8 @@ class Finder {
     }
   }
 
+  /// The ports of the hops: of each set of links that are held together one, of a link and the trunk that all its hops
+  /// go on to the trunk.
   void find_ports() {
     const auto num_links = static_cast<int32_t>(graph_.links().size());
     const Lists users = result_.hop_links.inverted(num_links);

@@ -60,6 +60,8 @@ class Balancer {
 
   int64_t units(int32_t chunk) const { return (chunks_.bytes[chunk] >> bytes_shift_) + 1; }
 
+  /// Loads as if every chunk took its pair's cheapest path: the scale in which the first pass sees loads, which is at
+  /// least as large as the loads that it makes.
   void take_first_paths() {
     for (int32_t chunk = 0; chunk < chunks_.size(); chunk++) {
       const auto [first, last] = alternatives_.paths(chunks_.pair[chunk]);
@@ -85,6 +87,7 @@ class Balancer {
     }
   }
 
+  /// Whether the chunk has another path than before (`again`: it was taken off that first).
   bool place(int32_t chunk, bool again) {
     const int32_t before = path_[chunk];
     if (again) load(chunk, -1);
@@ -100,6 +103,8 @@ class Balancer {
     return path_[chunk] != before;
   }
 
+  /// What the chunk would add to the sum over ports of the fifth power of their loads, or nearly so: its own load times
+  /// the fourth power of the load with it. Ports that are hardly loaded cost by the time on them and by latency alone.
   __int128 cost(int32_t path, int64_t size) const {
     __int128 sum = 0;
     for (const int32_t hop : alternatives_.path_hops[path]) {

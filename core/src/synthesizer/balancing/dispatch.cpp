@@ -69,6 +69,8 @@ class Dispatcher {
     return blocking_ ? std::max<Picoseconds>(1, add_ps(wire, alternatives_.latency[hop])) : wire;
   }
 
+  /// What the chunk's hops add to the ports, before anything starts: all sums that `urgency` looks at are of times, so
+  /// that a slow port's work weighs more than a fast one's.
   void add_work(int32_t chunk) {
     bool first = true;
     for (const int32_t hop : next_[chunk]) {
@@ -86,6 +88,7 @@ class Dispatcher {
     }
   }
 
+  /// The chunk is at the rank where its next hop starts.
   void wait(int32_t chunk) {
     const int32_t hop = next_[chunk].front(), ranks = alternatives_.num_ranks;
     const int32_t src = chunks_.pair[chunk] / ranks, dst = chunks_.pair[chunk] % ranks;
@@ -94,6 +97,8 @@ class Dispatcher {
     consider(hop);
   }
 
+  /// Hops that share a port with the one that is done may start now. Those that are done with are forgotten on the way,
+  /// so that a port with hundreds of users, as a leaf's uplink, costs less and less to look at.
   void release(int32_t hop) {
     for (const int32_t port : alternatives_.hop_ports[hop]) busy_[port] = 0;
     for (const int32_t port : alternatives_.hop_ports[hop]) {
@@ -140,6 +145,7 @@ class Dispatcher {
     int32_t hop;
   };
 
+  /// The most urgent first; each that starts takes ports from those after it.
   void start_candidates(Picoseconds now) {
     for (Candidate& candidate : candidates_) {
       is_candidate_[candidate.hop] = 0;
@@ -156,6 +162,7 @@ class Dispatcher {
     candidates_.clear();
   }
 
+  /// Its most urgent chunk takes the hop: it holds the ports until the last byte has left, and arrives a latency later.
   void start(int32_t hop, Picoseconds now) {
     const int32_t chunk = waiting_[hop].top().chunk;
     waiting_[hop].pop();
