@@ -1,6 +1,6 @@
 """Programs of `hocket synthesize --for` beside the stock library, by machine, collective and size.
 
-Example: python -m hocket.bench.stock_or_program --case 'all_reduce dgx-h100:nodes=2*' --keep rows.jsonl
+Example: python -m hocket.bench.stock_or_program --case 'all_reduce dgx-h100:nodes=2*' --keep rows.json
 
 Both are predicted, and with the same costs: NCCL's (RCCL's) published constants of launch, steps, protocols and reach
 of links. A cell is how many times as quick the program is, `-` where the size is left to the library; `worst` is the
@@ -16,8 +16,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import hocket
+from hocket.api.synthesize.request import Synthesis
 from hocket.base.errors import HocketError
+from hocket.base.files import write_json
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bytes
 from hocket.bench.command_line import command_line
@@ -89,7 +90,7 @@ def outcome(case: Case, sizes: str) -> Outcome:
     begin = time.process_time()
     with TemporaryDirectory() as folder:
         try:
-            made = hocket.synthesize(
+            made = Synthesis.ask(
                 case.collective, case.topology, sizes, runtime=case.runtime, output=str(Path(folder) / "bundle")
             )
         except HocketError as error:
@@ -102,8 +103,7 @@ def outcome(case: Case, sizes: str) -> Outcome:
 def kept(path: Path | None) -> dict[str, Outcome]:
     if path is None or not path.exists():
         return {}
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    return {row["name"]: Outcome(**row) for row in rows}
+    return {row["name"]: Outcome(**row) for row in json.loads(path.read_text())}
 
 
 def main() -> None:
@@ -120,8 +120,7 @@ def main() -> None:
             continue
         done[case.name] = outcome(case, arguments.sizes)
         if arguments.keep is not None:
-            with arguments.keep.open("a") as file:
-                file.write(json.dumps(asdict(done[case.name])) + "\n")
+            write_json(arguments.keep, [asdict(one) for one in done.values()])
     rows = [done[case.name] for case in asked if case.name in done]
     sizes = next((format_bytes(size) for size, *_ in one.times) for one in rows if one.times) if rows else ()
     heads = ("collective", "topology", "runtime", *sizes, "wins", "worst", "s")
