@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from hocket.api.synthesize.request import Synthesis
 from hocket.base.errors import HocketError
 from hocket.base.files import write_json
+from hocket.base.scratch import scratch_folder
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bytes
 from hocket.bench.command_line import command_line
@@ -88,10 +88,10 @@ def cases() -> Iterator[Case]:
 
 def outcome(case: Case, sizes: str) -> Outcome:
     begin = time.process_time()
-    with TemporaryDirectory() as folder:
+    with scratch_folder("bench") as folder:
         try:
             made = Synthesis.ask(
-                case.collective, case.topology, sizes, runtime=case.runtime, output=str(Path(folder) / "bundle")
+                case.collective, case.topology, sizes, runtime=case.runtime, output=str(folder / "bundle")
             )
         except HocketError as error:
             return Outcome(case.name, error=str(error))
