@@ -106,6 +106,8 @@ class CallPrograms:
     def file(self, window: SizeWindow, number: int, total: int) -> tuple[BundleFile, Written]:
         """The proved program of a window, the `number`-th of `total` files."""
         source, lowered = self._members[window.program]
+        if self._stock_ps is not None and lowered.largest_bytes is not None:  # the stock library serves what is larger
+            window = replace(window, max_bytes=min(window.max_bytes, lowered.largest_bytes))
         first, last = multiples(window.min_bytes, window.max_bytes, lowered.unit_bytes)
         if first > last:
             raise ScheduleError(
@@ -183,16 +185,18 @@ class CallPrograms:
         ).time_ps
 
     def _on_switches_ps(self, schedule: Schedule, size: int, thread_blocks: int) -> int:
-        """Of a schedule in which switches compute: the ranks meet before, which is the step of what they send to the
-        switches, and after; thread blocks copy what is added to where switches reach it, and the result back."""
-        pace = self._target.protocols["Simple"].pace
+        """Of a schedule in which switches compute: the ranks meet before and after, each of which takes a step, and not
+        between chunks; thread blocks copy what is added to where switches reach it, and the result back."""
+        simple = self._target.protocols["Simple"]
+        pace = simple.pace
         if pace is None:
             return _resized_time_ps(schedule, size)
-        seen = replace(schedule, topology=with_kernels(self._sources.topology, self._target.protocols["Simple"]))
+        without_steps = replace(simple, pace=replace(pace, inside_ps=0, between_ps=0))
+        seen = replace(schedule, topology=with_kernels(self._sources.topology, without_steps))
         kind, share = schedule.collective.kind, size // schedule.collective.num_ranks
         copied = (size if kind.reduces else 0) + (share if kind.output_is_block else size)
         copies_ps = copied * _PS // (pace.bandwidth * thread_blocks)
-        return pace.start_ps + _resized_time_ps(seen, size) + pace.inside_ps + copies_ps
+        return pace.start_ps + _resized_time_ps(seen, size) + 2 * pace.inside_ps + copies_ps
 
     def _schedule_time_ps(self, source: Source, size: int) -> int | None:
         schedule = source.content

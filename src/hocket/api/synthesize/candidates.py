@@ -19,7 +19,7 @@ from hocket.translator.lowering.lowering import Strategy
 from hocket.translator.lowering.strategies import fewer_chunks
 from hocket.translator.msccl.profile import Profile
 
-__all__ = ["Candidates"]
+__all__ = ["Candidates", "named_source"]
 
 _APART = 16  # times a size, to the next that is searched for
 _NATIVE_CHUNKS = (1, 2, 4)
@@ -113,9 +113,13 @@ class Candidates:
     def _source(self, schedule: Schedule, size: int) -> Source:
         collective = replace(schedule.collective, size_bytes=size)
         timed = retime(replace(schedule, collective=collective))
-        chunks = collective.chunks_per_rank
-        name = f"{timed.generator}, {chunks} chunks" if chunks > 1 else timed.generator
-        return Source(Path(name), collective, timed, has_coarser=True)
+        return Source(Path(named_source(timed)), collective, timed, has_coarser=True)
+
+
+def named_source(schedule: Schedule) -> str:
+    """What tables call it."""
+    chunks = schedule.collective.chunks_per_rank
+    return f"{schedule.generator}, {chunks} chunks" if chunks > 1 else schedule.generator
 
 
 def _seen(topology: Topology, protocols: Sequence[Protocol]) -> Iterator[Topology]:
