@@ -138,7 +138,7 @@ def test_another_folder_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_what_offsets_do_not_reach_is_left_to_the_stock_library(tmp_path: Path) -> None:
-    found = made(tmp_path / "b", "all_gather", "dgx-h100:gpus=2", "1GiB..4GiB:4", "mscclpp")
+    found = made(tmp_path / "b", "all_gather", "dgx-h100", "64MiB..4GiB:64", "mscclpp")
     assert [row["time_ps"] is not None for row in found["rows"]] == [True, False]
     assert max(file.max_bytes for file in read_bundle(tmp_path / "b").files) < 1 << 32
 
