@@ -31,7 +31,7 @@ FACES = {
     "docs": FOLDERS | {"api"},
     "api": FOLDERS | {"report", "bench/peers", "bench/claims"},
     "bench/peers": FOLDERS | {"api"},
-    "bench/claims": FOLDERS | {"api"},
+    "bench/claims": FOLDERS | {"api", "report"},
     "cli": FOLDERS | {"api", FACE},
     FACE: {"api", "cli", "plugin", "recording"},
 }

@@ -11,11 +11,12 @@ from hocket.api.bench.request import ClaimsBench
 from hocket.api.progress import Progress
 from hocket.api.result import Report, Result
 from hocket.base.errors import ExitCode
-from hocket.base.files import write_file
+from hocket.base.files import make_folder, write_file
 from hocket.base.text_table import text_table
 from hocket.bench.claims.claim import ClaimStatus, ClaimVerdict
 from hocket.bench.claims.kept import KeptVerdicts
 from hocket.bench.claims.page import counted, evidence_page, figures_text
+from hocket.bench.claims.pictures import pictures
 from hocket.bench.claims.registry import chosen
 
 __all__ = ["ClaimsResult", "perform"]
@@ -87,8 +88,17 @@ def perform(request: ClaimsBench, progress: Progress) -> ClaimsResult | Report:
         progress.count(number, len(claims), "claims")
         progress.status(f"{verdict.id}: {verdict.status}")
     if request.page is not None:
-        write_file(Path(request.page), evidence_page(verdicts).encode())
+        _write_page(Path(request.page), verdicts)
     return ClaimsResult(request, verdicts)
+
+
+def _write_page(page: Path, verdicts: Sequence[ClaimVerdict]) -> None:
+    drawn = list(pictures(verdicts))
+    if drawn:
+        folder = make_folder(page.parent / "images")
+        for picture in drawn:
+            write_file(folder / picture.file, picture.svg.encode())
+    write_file(page, evidence_page(verdicts, drawn).encode())
 
 
 def _cut(text: str) -> str:

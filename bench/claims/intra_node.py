@@ -1,6 +1,8 @@
 """Claims D: interference of intra-node and inter-node traffic. What needs packets waits for a packet model; what is
 arithmetic is computed again."""
 
+from collections.abc import Mapping
+
 from hocket.base.units import parse_bandwidth
 from hocket.bench.claims.claim import Claim, ClaimStatus, Figures
 
@@ -40,17 +42,27 @@ def _scale_out() -> Figures:
     for name, nodes in (("configuration 2", 128), ("configuration 4", 512)):
         found[name] = 15703.9 / (1.14 * 20) * nodes
         found[f"{name} with 16384"] = 16384 / (1.14 * 20) * nodes
-    return found | {"share, %": 100 * 15703.9 / (1.14 * 20) / 4096}
+    return found | {"share, %": 100 * 15703.9 / (1.14 * 20) / 4096, "leaves a node": _leaving(512, 8, "C1", 0.1754)}
 
 
-def _packet(number: int, where: str, claim: str, **more: str) -> Claim:
+def _leaving(gbit_per_second: int, accelerators: int, pattern: str, load: float) -> float:
+    """Gbit/s that the accelerators of a node send to other nodes."""
+    return gbit_per_second * accelerators * _INTER[pattern] * load
+
+
+def _packet(
+    number: int, where: str, claim: str, because: str = "", leaving: Mapping[str, float] | None = None
+) -> Claim:
+    """A claim that needs packets; `leaving`: what leaves a node where the paper says that the network saturates."""
     return Claim(
         id=f"D{number}",
         where=where,
         claim=claim,
-        setup="none yet",
+        setup="what leaves a node at the published saturation" if leaving else "none yet",
+        unit="Gbit/s" if leaving else "",
+        measure=(lambda: leaving) if leaving else None,
         unresolved=ClaimStatus.NOT_YET,
-        because=more.get("because", _PACKETS),
+        because=_PACKETS + because,
     )
 
 
@@ -102,9 +114,13 @@ CLAIMS: tuple[Claim, ...] = (
         id="D6",
         where="figure 4a",
         claim="C4: saturation at 70 % load with packets of 148 B; 126 000 Gbit/s or 96 % with 4096 B",
-        setup="the share, and what fits into an inter-node packet",
+        setup="the share, what fits into an inter-node packet, what leaves a node at saturation (Gbit/s)",
         published={"share of 126 000, %": "96", "packets in a packet": "32"},
-        measure=lambda: {"share of 126 000, %": 100 * 126_000 / 131_072, "packets in a packet": 4032 // 148},
+        measure=lambda: {
+            "share of 126 000, %": 100 * 126_000 / 131_072,
+            "packets in a packet": 4032 // 148,
+            "leaves a node at saturation": _leaving(512, 8, "C4", 0.7),
+        },
         unresolved=ClaimStatus.NOT_YET,
         because=_PACKETS + ". Its 4032/128 = 32 packets in a packet leaves out their headers: 27 of 148 B fit",
     ),
@@ -131,7 +147,16 @@ CLAIMS: tuple[Claim, ...] = (
         because="the fit needs the simulated points. It has no cap: below 3.4 % of inter-node traffic it gives more"
         " than all accelerators send",
     ),
-    _packet(11, "figure 9", "C1 saturates at 60, 30, 10 % load for 128, 256, 512 Gbit/s; arbitration negligible"),
+    _packet(
+        11,
+        "figure 9",
+        "C1 saturates at 60, 30, 10 % load for 128, 256, 512 Gbit/s; arbitration negligible",
+        because=". These points, and those of D6, D16 and D17, are all at 82 to 144 Gbit/s that leave a node,"
+        " whatever the links inside: less than a NIC of 400 Gbit/s carries",
+        leaving={
+            f"{rate} Gbit/s": _leaving(rate, 8, "C1", load) for rate, load in ((128, 0.6), (256, 0.3), (512, 0.1))
+        },
+    ),
     _packet(12, "figure 10", "age-based arbitration has 20 % more aggregated latency under saturation"),
     Claim(
         id="D13",
@@ -158,13 +183,15 @@ CLAIMS: tuple[Claim, ...] = (
         15,
         "figure 12",
         "256 Gbit/s: saturation with 4 accelerators at C2",
-        because=f"{_PACKETS}; the traffic is 153.6 Gbit/s a NIC, as in D14, through a link of 256",
+        because=". 153.6 Gbit/s, as in D14, over a link of 256",
+        leaving={"at full load": _leaving(256, 4, "C2", 1.0)},
     ),
     _packet(
         16,
         "figure 13",
         "512 Gbit/s: saturation with 2 accelerators at 60 % load of C1",
-        because=f"{_PACKETS}; the traffic is 122.9 Gbit/s a NIC, through links of 512 and 400",
+        because=". It is over links of 512 and 400",
+        leaving={"at 60 % load": _leaving(512, 2, "C1", 0.6)},
     ),
     Claim(
         id="D17",

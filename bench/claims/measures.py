@@ -15,6 +15,7 @@ from hocket.topology import load
 __all__ = [
     "Dimensions",
     "astra_ns",
+    "bound_ps",
     "full_per_dimension_ps",
     "simulated_ps",
     "synthesized",
@@ -65,6 +66,11 @@ def simulated_ps(
     )
     time_ps: int = request.perform().time_ps
     return time_ps
+
+
+def bound_ps(collective: str, topology: str, size_bytes: int) -> int:
+    """The time that nothing can beat on these links."""
+    return int(Simulation.of(collective, topology, size_bytes, model="bound").perform().bound_ps)
 
 
 @cache

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hocket.bench.claims.claim import ClaimStatus, ClaimVerdict
 from hocket.bench.claims.papers import PAPERS, Paper
+from hocket.bench.claims.pictures import Picture
 
 __all__ = ["counted", "evidence_page", "figures_text"]
 
@@ -36,8 +37,8 @@ question to Hocket's congestion model, in which messages wait for links. The sta
 """
 
 
-def evidence_page(verdicts: Sequence[ClaimVerdict]) -> str:
-    """The page, in Markdown."""
+def evidence_page(verdicts: Sequence[ClaimVerdict], drawn: Sequence[Picture] = ()) -> str:
+    """The page, in Markdown, with the pictures as files of the folder `images` beside it."""
     lines = [_HEAD, "| status | claims | what it means |", "|---|---:|---|"]
     counts = Counter(verdict.status for verdict in verdicts)
     lines += [f"| {status} | {counts[status]} | {meaning} |" for status, meaning in _MEANING.items() if counts[status]]
@@ -45,6 +46,8 @@ def evidence_page(verdicts: Sequence[ClaimVerdict]) -> str:
         chapter = [verdict for verdict in verdicts if verdict.id[0] == paper.letter]
         if chapter:
             lines += ["", *_chapter(paper, chapter)]
+            own = [each for each in drawn if each.letter == paper.letter]
+            lines += [f"\n![{each.caption}](images/{each.file})\n*{each.caption}.*" for each in own]
     return "\n".join(lines) + "\n"
 
 

@@ -2,11 +2,12 @@
 
 from math import log
 
+from hocket.base.units import format_bytes
 from hocket.bench.claims.claim import Claim, ClaimStatus, Figures
 from hocket.bench.claims.measures import Dimensions, astra_ns, simulated_ps
 from hocket.simulator.analysis.knee import knee_bytes
 
-__all__ = ["CLAIMS"]
+__all__ = ["CLAIMS", "curves"]
 
 _SHAPES = {4: (2, 2), 8: (2, 4), 16: (4, 4), 32: (4, 8), 64: (8, 8)}
 _SIZES = [4**power for power in range(5, 16)]  # 1 KiB to 1 GiB
@@ -42,6 +43,15 @@ def _physical_ps(fabric: str, ranks: int, size: int) -> int:
 
 def _physical_advantage(ranks: int, size: int) -> float:
     return _physical_ps("switch", ranks, size) / _physical_ps("torus", ranks, size)
+
+
+def curves() -> tuple[list[int], list[str], dict[str, list[float]]]:
+    """The sweep's sizes with their names, and times in us over them of an all_reduce over 64 ranks."""
+    series = {}
+    for fabric in ("switch", "torus"):
+        series[f"{fabric}, ASTRA-sim mode"] = [_peer("allreduce", fabric, 64, size) / 1e3 for size in _SIZES]
+        series[f"{fabric}, physical"] = [_physical_ps(fabric, 64, size) / 1e6 for size in _SIZES]
+    return _SIZES, [format_bytes(size) for size in _SIZES], series
 
 
 def _runs() -> Figures:

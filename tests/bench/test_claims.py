@@ -14,6 +14,7 @@ from hocket.bench.claims.claim import Claim, ClaimStatus, judge
 from hocket.bench.claims.kept import read_verdicts
 from hocket.bench.claims.page import evidence_page
 from hocket.bench.claims.papers import PAPERS
+from hocket.bench.claims.pictures import pictures
 from hocket.bench.claims.registry import CLAIMS, chosen
 
 EVIDENCE = Path(__file__).parents[2] / "docs" / "evidence.json"
@@ -161,4 +162,7 @@ def test_the_evidence_page_is_that_of_its_verdicts() -> None:
     assert [verdict.id for verdict in verdicts] == [each.id for each in CLAIMS]
     stale = [verdict.id for verdict, each in zip(verdicts, CLAIMS, strict=True) if not verdict.is_of(each, quick=False)]
     assert not stale, "hocket bench claims --json docs/evidence.json --page docs/evidence.md"
-    assert EVIDENCE.with_suffix(".md").read_text(encoding="utf-8") == evidence_page(verdicts)
+    drawn = list(pictures(verdicts))
+    assert EVIDENCE.with_suffix(".md").read_text(encoding="utf-8") == evidence_page(verdicts, drawn)
+    for picture in drawn:
+        assert (EVIDENCE.parent / "images" / picture.file).read_text(encoding="utf-8") == picture.svg

@@ -25,7 +25,9 @@ class ClaimsBench(Request, frozen=True, kw_only=True, tag="bench claims"):
     ] = None
     quick: Annotated[bool, option("Leave out what takes minutes.")] = False
     json: Annotated[str | None, output("Keep verdicts; what is finished is not measured again.")] = None
-    page: Annotated[str | None, output("Write the verdicts as a page here (.md).")] = None
+    page: Annotated[str | None, output("Write the verdicts as a page here (.md), pictures into images/ beside it.")] = (
+        None
+    )
     list_claims: Annotated[bool, option("Print the claims and stop.", "--list")] = False
 
 
