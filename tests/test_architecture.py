@@ -29,8 +29,9 @@ FACES = {
     "bench": FOLDERS | {"api"},
     "report": FOLDERS,
     "docs": FOLDERS | {"api"},
-    "api": FOLDERS | {"report", "bench/peers"},
+    "api": FOLDERS | {"report", "bench/peers", "bench/claims"},
     "bench/peers": FOLDERS | {"api"},
+    "bench/claims": FOLDERS | {"api", "report"},
     "cli": FOLDERS | {"api", FACE},
     FACE: {"api", "cli", "plugin", "recording"},
 }
