@@ -1,5 +1,6 @@
 """The page of a synthesized schedule: its arithmetic, and drawn in a real browser."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from browsing import opened
 from in_process import hocket
 
+from hocket.base.units import format_bandwidth, format_time
 from hocket.report.node_names import NodeNames
 from hocket.report.schedule_figures import arrivals, link_occupancy, spread_picture
 from hocket.schedule import Collective, Kind, verify
@@ -78,8 +80,15 @@ def test_the_command_writes_a_page_that_browsers_draw(
 @pytest.mark.browser
 def test_the_animation_moves(tmp_path: Path, browser: Any) -> None:
     path = tmp_path / "report.html"
-    assert hocket("synthesize", "all_gather", "-t", RING, "-s", "1MiB", "--report", path).returncode == 0
+    done = hocket("synthesize", "all_gather", "-t", RING, "-s", "1MiB", "--report", path, "--json", tmp_path / "x.json")
+    assert done.returncode == 0, done.stderr
+    form = json.loads((tmp_path / "x.json").read_text())
     with opened(browser, path) as page:
+        cards = dict(
+            zip(*(page.locator(f".card .{part}").all_inner_texts() for part in ("label", "value")), strict=True)
+        )
+        assert cards["Time"] == format_time(form["time_ps"]) and cards["Transfers"] == str(form["transfers"])
+        assert cards["busbw"] == format_bandwidth(form["busbw_bytes_per_s"])
         ranks, slider = page.locator("circle.got"), page.get_by_role("slider")
         slider.fill("1")
         assert page.locator("circle.got.h9").count() == 0 < ranks.count() == 4

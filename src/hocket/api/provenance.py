@@ -19,6 +19,7 @@ from hocket.report.page import Block, Code, Section, Table, Text, with_provenanc
 
 __all__ = ["comment", "request_in", "write_page"]
 
+_AGAIN = "The same command, version and inputs predict the same numbers; what is measured differs from run to run."
 _IN_MARKUP = re.compile(r'class="request"[^>]*>([^<]*)</')
 _IN_COMMENT = re.compile(r"^# request: (\{.*\})$", re.MULTILINE)
 
@@ -47,12 +48,7 @@ def _provenance(request: Request) -> list[Block]:
     blocks: list[Block] = [Code(command_line(request)), Table(["what", "version or value"], rows, about="versions")]
     if inputs := input_rows(request):
         blocks.append(Table(["input", "path", "size", "SHA-256"], inputs, about="inputs"))
-    said = (
-        "The same command, version, seed and inputs give the same numbers."
-        if seeds
-        else ("The same command, version and inputs give the same numbers: nothing in them is drawn by chance.")
-    )
-    return [*blocks, Text(said)]
+    return [*blocks, Text(_AGAIN)]
 
 
 def comment(request: Request) -> str:

@@ -1,6 +1,6 @@
 """The page of a calibration: predicted against measured, the errors, the levels, what disagrees."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,12 @@ from hocket.calibration import Calibration, CurveFit, Disagreement, HeldOut
 from hocket.calibration.simulated import algorithm_of, is_leading, simulated_us
 from hocket.report.charts import Axis, Chart, Series, xy_chart
 from hocket.report.figures import SERIES, size_axis
-from hocket.report.page import Block, Figure, Section, Table, Text, render
+from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
 from hocket.topology import Topology
 
 __all__ = ["calibration_page"]
 
+_MOST_CARDS = 6
 Column = NDArray[np.float64]
 
 
@@ -23,13 +24,27 @@ def calibration_page(
     calibration: Calibration, topology: Topology | None, held: Sequence[HeldOut], found: Sequence[Disagreement]
 ) -> str:
     """The page as HTML text; with a topology also what the simulator says of it as it was given."""
-    sections = [Section(fit.curve.name, _curve(fit, topology)) for fit in calibration.fits]
+    sections = [Section("Summary", [Cards([*_cards(calibration, held, found)])])]
+    sections += [Section(fit.curve.name, _curve(fit, topology)) for fit in calibration.fits]
     sections.append(Section("Levels", [_levels(calibration)]))
     if held:
         sections.append(Section("Held out", [_held(held)]))
     if topology is not None:
         sections.append(Section("Disagreements", [Text(str(each)) for each in found] or [Text("None.")]))
     return render("Calibration", topology.name if topology else "measurements alone", sections)
+
+
+def _cards(
+    calibration: Calibration, held: Sequence[HeldOut], found: Sequence[Disagreement]
+) -> Iterator[tuple[str, str, str]]:
+    """Of each of the first curves how well it is fitted, and what is odd."""
+    for fit in calibration.fits[:_MOST_CARDS]:
+        middle, outliers = float(np.median(np.abs(fit.error))), len(fit.outliers)
+        words = f"median error of {len(fit.error)} rows, {outliers} outlier{'s' * (outliers != 1)}"
+        yield fit.curve.name, f"{middle:.1%}", words
+    if found:
+        yield "Disagreements", str(len(found)), "listed below"
+    yield "Held out", str(len(held)) if held else "none", "curves predicted without some of their rows"
 
 
 def _curve(fit: CurveFit, topology: Topology | None) -> list[Block]:

@@ -9,8 +9,8 @@ from hocket.base.errors import HocketError
 from hocket.base.units import exact_bandwidth, format_bandwidth, format_bytes, format_time
 from hocket.report.blocks import Advice
 from hocket.report.node_names import NodeNames
-from hocket.simulator import Model, Prediction
-from hocket.simulator.analysis import CriticalPath, caused_waits, critical_path, rank_table, sort_table
+from hocket.simulator import Prediction
+from hocket.simulator.analysis import Columns, CriticalPath, caused_waits
 from hocket.topology import Topology, load
 
 __all__ = ["prediction_advice"]
@@ -24,25 +24,26 @@ _MOST = 4
 _Found = tuple[float, Advice]  # with the share of the time that it is about
 
 
-def prediction_advice(prediction: Prediction, names: NodeNames) -> list[Advice]:
-    """The points that matter, the one that takes the most of the time first; none where nothing is known of the parts
-    (model `bound`)."""
-    if prediction.model == Model.BOUND or prediction.time_ps <= 0:
+def prediction_advice(
+    prediction: Prediction, names: NodeNames, path: CriticalPath, ranks: Columns, sorts: Columns
+) -> list[Advice]:
+    """The points that matter, the one that takes the most of the time first, read from the critical path and the tables
+    of ranks and of sorts of collectives."""
+    if prediction.time_ps <= 0:
         return []
-    path = critical_path(prediction)
     parts = path.parts() if len(path.node) else {}
-    found = [*_collectives(prediction, parts), *_waits(prediction), *_links(prediction, names)]
+    found = [*_collectives(prediction, parts, sorts), *_waits(prediction, ranks), *_links(prediction, names)]
     found += [*_computation(prediction, path, parts)]
     return [advice for _, advice in sorted(found, key=lambda each: -each[0])][:_MOST]
 
 
-def _collectives(prediction: Prediction, parts: dict[str, int]) -> Iterator[_Found]:
+def _collectives(prediction: Prediction, parts: dict[str, int], table: Columns) -> Iterator[_Found]:
     """The collective that takes the most of the critical path: far from its lower bound, ruled by latency, or at it."""
     kinds = {each.kind for each in prediction.collectives}
     kind = next((part for part in parts if part in kinds), None)
     if kind is None or parts[kind] < _NOTABLE * prediction.time_ps:
         return
-    share, table = parts[kind] / prediction.time_ps, sort_table(prediction)
+    share = parts[kind] / prediction.time_ps
     at = table["kind"].tolist().index(kind)
     row = {name: column[at].item() for name, column in table.items()}
     size, count = format_bytes(row["size_bytes"]), row["count"]
@@ -79,9 +80,9 @@ def _is_spec(topology: Topology) -> bool:
         return False
 
 
-def _waits(prediction: Prediction) -> Iterator[_Found]:
+def _waits(prediction: Prediction, ranks: Columns) -> Iterator[_Found]:
     """Ranks that wait for one that comes late."""
-    late, ranks = caused_waits(prediction), rank_table(prediction)
+    late = caused_waits(prediction)
     waited = float(ranks["exposed_wait_ps"].mean()) / prediction.time_ps
     if waited < _NOTABLE or not len(late["rank"]):
         return

@@ -16,6 +16,7 @@ from hocket.report.rank_timeline import rank_timeline
 from hocket.simulator import Model, Prediction
 from hocket.simulator.analysis import (
     Columns,
+    CriticalPath,
     caused_waits,
     collective_table,
     critical_path,
@@ -36,19 +37,23 @@ Formats = dict[str, Callable[..., str]]
 def prediction_page(prediction: Prediction) -> str:
     """The page as HTML text."""
     names = NodeNames(prediction.topology)
-    sections = [Section("Summary", [Cards(list(_cards(prediction, names))), *prediction_advice(prediction, names)])]
-    timeline = list(rank_timeline(prediction)) if prediction.model != Model.BOUND else []
-    if timeline:
-        sections.append(Section("Timeline", timeline))
+    ranks, sorts = rank_table(prediction), sort_table(prediction)
+    path = None if prediction.model == Model.BOUND else critical_path(prediction)  # of which it knows none
+    summary: list[Block] = [Cards(list(_cards(prediction, names)))]
+    if path is not None:
+        summary += prediction_advice(prediction, names, path, ranks, sorts)
+    sections = [Section("Summary", summary)]
+    if path is not None and prediction.time_ps > 0:
+        sections.append(Section("Timeline", list(rank_timeline(prediction))))
     steps = step_table(prediction)
     if len(steps["step"]):
         formats: Formats = {"step": str, "start_ps": format_time, "finish_ps": format_time, "time_ps": format_time}
         sections.append(Section("Steps", [_table(steps, formats)]))
     if prediction.collectives:
-        sections.append(Section("Collectives", list(_collectives(prediction))))
-    sections.append(Section("Ranks", list(_ranks(prediction))))
-    if prediction.model != Model.BOUND:
-        sections.append(Section("Critical path", list(_critical_path(prediction))))
+        sections.append(Section("Collectives", list(_collectives(prediction, sorts))))
+    sections.append(Section("Ranks", list(_ranks(prediction, ranks))))
+    if path is not None:
+        sections.append(Section("Critical path", list(_critical_path(prediction, path))))
     sections.append(Section("Topology and links", list(_links(prediction, names))))
     remarks = [*prediction.assumed, *prediction.notes, *prediction.warnings]
     if remarks:
@@ -71,8 +76,7 @@ def _cards(prediction: Prediction, names: NodeNames) -> Iterator[tuple[str, str,
         yield "Busiest link", f"{prediction.link_utilisation[link]:.1%}", f"{names.link(link)}, of the whole time"
 
 
-def _ranks(prediction: Prediction) -> Iterator[Block]:
-    ranks = rank_table(prediction)
+def _ranks(prediction: Prediction, ranks: Columns) -> Iterator[Block]:
     yield Figure(
         rank_bars(prediction, ranks),
         "What each rank does until it is done; ranks that do alike, or that follow each other where they are many, are"
@@ -98,8 +102,7 @@ def _late(late: Columns) -> Table:
     return Table(heads, rows, about="ranks that others waited for")
 
 
-def _critical_path(prediction: Prediction) -> Iterator[Block]:
-    path = critical_path(prediction)
+def _critical_path(prediction: Prediction, path: CriticalPath) -> Iterator[Block]:
     if not len(path.node):
         return
     rows = [[what, format_time(time), f"{time / prediction.time_ps:.1%}"] for what, time in path.parts().items()]
@@ -111,7 +114,7 @@ def _critical_path(prediction: Prediction) -> Iterator[Block]:
     )
 
 
-def _collectives(prediction: Prediction) -> Iterator[Block]:
+def _collectives(prediction: Prediction, sorts: Columns) -> Iterator[Block]:
     times: Formats = {
         "mean_wait_ps": format_time,
         "mean_time_ps": format_time,
@@ -121,7 +124,6 @@ def _collectives(prediction: Prediction) -> Iterator[Block]:
         "busbw": format_bandwidth,
     }
     first: Formats = {"count": str, "kind": str, "ranks": str, "size_bytes": format_bytes}
-    sorts = sort_table(prediction)
     apart = format_bytes_apart(sorts["size_bytes"].tolist())
     total: Formats = {"total_time_ps": format_time}
     yield _table(

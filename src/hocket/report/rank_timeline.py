@@ -24,9 +24,7 @@ _NAMES = tuple(PARTS)
 
 
 def rank_timeline(prediction: Prediction) -> Iterator[Block]:
-    """The timeline, and behind a line the one with every rank where the first has groups."""
-    if prediction.time_ps <= 0:
-        return
+    """The timeline of a prediction that takes some time, and behind a line every rank's where it has groups."""
     shares = rank_shares(prediction, _BINS)
     most = shares.argmax(axis=0)
     groups = alike(np.rint(shares.reshape(-1, shares.shape[2]) * 20).astype(np.int64), _MOST_ROWS)

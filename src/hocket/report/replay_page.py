@@ -25,7 +25,7 @@ def replay_page(comparison: ReplayComparison, subtitle: str) -> str:
             ("predicted", _time(comparison.predicted_ps), "on the topology"),
         ]
     )
-    sections = [Section("The whole trace", [cards, *(Text(note) for note in comparison.notes)])]
+    sections = [Section("Summary", [cards, *(Text(note) for note in comparison.notes)])]
     if comparison.operations:
         sections.append(Section("Operations", _operations(comparison.operations)))
     sections.append(Section("Ranks", _ranks(comparison)))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hocket.report.charts.drawing import WIDTH, Chart, number, svg, text, tip
 from hocket.report.charts.scales import Axis, Scale
@@ -54,6 +54,8 @@ def xy_chart(
         x, [value for each in series for value in each.x] + [at for at, _ in verticals], _LEFT, WIDTH - _RIGHT
     )
     bottom = height - _AXIS
+    if y_range is not None:
+        series = [replace(each, y=[_inside(value, *y_range) for value in each.y]) for each in series]
     values = [value for each in series for value in each.y] if y_range is None else list(y_range)
     up = Scale.over(y, values, bottom, _TOP)
     parts = [*up.upright(_LEFT, WIDTH - _RIGHT), *across.across(_TOP, bottom)]
@@ -66,6 +68,10 @@ def xy_chart(
     named = {each.name: each for each in reversed(series) if each.name}
     legend = [(f"{each.color}{' dash' * each.dashed}", each.name) for each in reversed(named.values())]
     return Chart(svg(parts, height, label), legend)
+
+
+def _inside(value: float, low: float, high: float) -> float:
+    return value if low <= value <= high else math.nan
 
 
 def _line(series: Series, across: Scale, up: Scale) -> str:
