@@ -62,7 +62,7 @@ def test_512_ranks_spread_chunks_node_by_node() -> None:
             ["all_gather", "-t", "dgx-a100:nodes=2,gpus=4", "-s", "1MiB"],
             ONE,
         ),
-        (["all_gather", "-t", RING, "-s", "1KiB..1MiB:32"], ["Bus bandwidth", "Above the bound", "Sizes"]),
+        (["all_gather", "-t", RING, "-s", "1KiB..1MiB:32"], ["Summary", "Bus bandwidth", "Above the bound", "Sizes"]),
     ],
 )
 def test_the_command_writes_a_page_that_browsers_draw(

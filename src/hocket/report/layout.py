@@ -12,7 +12,7 @@ __all__ = ["Places", "is_grid", "place_layers", "place_ranks"]
 
 Places = tuple[NDArray[np.float64], NDArray[np.float64]]
 """x and y of each, y downwards; the distance of neighbours is about 1."""
-_OFF = 0.4
+_OFF = 1.2  # places by which a plane is set off from the one before it
 _ROUND = 40  # ranks that still make a circle
 
 

@@ -85,6 +85,7 @@ class _Network:
                 said = format_bandwidth(int(topology.bandwidth[links].sum()))
                 if self.share is not None:
                     busy = self.share[links, 0]
+                    said += ", over the whole time" * (self.share.shape[1] > 1)
                     said += f", {busy.mean():.0%} busy" + f", the busiest {busy.max():.0%}" * (len(links) > 1)
                 lines.append(f"{arrow if joint.one != joint.other else 'inside'} {said}")
         return "\n".join(lines)

@@ -85,6 +85,7 @@ const tell = (words, x, y) => {
   tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 8))}px`;
   tip.style.top = `${y + 18 + box.height > innerHeight ? Math.max(4, y - box.height - 10) : y + 18}px`;
 };
+// What a row of heat says below the pointer; and how hot a part of a picture is in the frame that is shown.
 const share = (mark, event) => {
   const row = mark.closest("[data-shares]");
   if (!row) return "";
@@ -93,9 +94,16 @@ const share = (mark, event) => {
   const at = Math.floor(((event.clientX - box.left) / box.width) * shares.length);
   return `\n${shares[Math.max(0, Math.min(at, shares.length - 1))]} % here`;
 };
+const now = (mark) => {
+  const slider = mark.closest("figure")?.querySelector(".player input");
+  if (!slider || !mark.dataset.frames || slider.value === "0") return "";
+  const level = mark.dataset.frames.charCodeAt(Number(slider.value)) - 97;
+  const percent = (of) => Math.round((100 * of) / 9);
+  return `\nnow ${level ? `${percent(level - 1)} to ${percent(level)}` : "0"} %`;
+};
 document.addEventListener("pointermove", (event) => {
   const mark = event.target.closest?.("[data-tip]");
-  if (mark) tell(mark.dataset.tip + share(event.target, event), event.clientX, event.clientY);
+  if (mark) tell(mark.dataset.tip + now(mark) + share(event.target, event), event.clientX, event.clientY);
   else tip.hidden = true;
 });
 document.querySelectorAll("svg.chart[tabindex]").forEach((chart) => {
@@ -114,7 +122,7 @@ document.querySelectorAll("svg.chart[tabindex]").forEach((chart) => {
       at = Math.max(0, Math.min(at + step, all.length - 1));
       all[at].classList.add("at");
       const box = all[at].getBoundingClientRect();
-      tell(all[at].dataset.tip, box.left + box.width / 2, box.bottom - 10);
+      tell(all[at].dataset.tip + now(all[at]), box.left + box.width / 2, box.bottom - 10);
     } else if (event.key === "Enter" && all[at]) {
       const opens = all[at].closest("[data-opens]");
       if (opens) open(opens.dataset.opens);

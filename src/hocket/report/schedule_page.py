@@ -103,12 +103,23 @@ def windows_page(found: Sequence[ScheduleWindow]) -> str:
     )
     caption = "busbw as nccl-tests defines it, of the schedule that is the quickest at each size."
     sections = [
+        Section("Summary", [Cards([*_window_cards([numbers for _, numbers in rows], len(found))])]),
         Section("Bus bandwidth", [Figure(curves(sizes, busbw, "GB/s"), caption)]),
         Section("Above the bound", [Figure(curves(sizes, ratio, "ratio", "bound"), "No schedule can be below 1.")]),
         Section("Sizes", [table]),
     ]
     collective, topology = found[0].at[0].schedule.collective, found[0].at[0].schedule.topology
     return render(f"{collective.kind} on {topology.name}", f"{collective.num_ranks} ranks", sections)
+
+
+def _window_cards(sizes: Sequence[dict[str, Any]], schedules: int) -> Iterator[tuple[str, str, str]]:
+    """Of schedules for a range of sizes: how many, and how far from their bounds."""
+    worst = max(sizes, key=lambda numbers: float(numbers["ratio"]))
+    largest = sizes[-1]
+    yield "Schedules", str(schedules), f"for {len(sizes)} sizes"
+    yield "busbw", format_bandwidth(largest["busbw_bytes_per_s"]), f"at {format_bytes(largest['size_bytes'])}"
+    hint = f"times the lower bound of any chunks, at {format_bytes(worst['size_bytes'])}"
+    yield "Farthest from the bound", f"{worst['ratio']:.3f}", hint
 
 
 def _cards(numbers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -6,11 +6,15 @@ import numpy as np
 
 from hocket.base.units import format_bytes, format_time
 from hocket.report.charts import Bar, BarPart, Chart, bar_chart, time_axis
+from hocket.report.collective_blocks import collective_blocks
+from hocket.report.link_blocks import link_blocks
+from hocket.report.node_names import NodeNames
 from hocket.report.page import Advice, Block, Cards, Figure, Section, Table, Text, render
 from hocket.report.part_colors import part_colors
 from hocket.report.rank_groups import alike
 from hocket.report.rank_timeline import rank_timeline
-from hocket.simulator.analysis import Activity, StepShares, StepSummary
+from hocket.simulator import Prediction
+from hocket.simulator.analysis import Activity, StepShares, StepSummary, sort_table
 
 __all__ = ["step_page"]
 
@@ -34,6 +38,7 @@ def step_page(step: StepSummary) -> str:
         Section("Where the time goes", [*_division(step)]),
         Section("Timeline", [*rank_timeline(step.prediction)]),
         Section("Parallel dimensions", [*_dimensions(step)]),
+        *_communication(step.prediction),
         Section("Whose collectives", [_contenders(step)]),
     ]
     if step.what_ifs or step.not_tried:
@@ -46,6 +51,14 @@ def step_page(step: StepSummary) -> str:
     left = prediction.workload.num_ranks
     folded = f" ({left} simulated for all: the others do as they do)" if left < ranks else ""
     return render("A training step", f"{ranks} ranks{folded} on {prediction.topology.name}", sections)
+
+
+def _communication(prediction: Prediction) -> Iterator[Section]:
+    """The collectives one sort a row, and the links where anything went over them."""
+    if prediction.collectives:
+        yield Section("Collectives", [*collective_blocks(prediction, sort_table(prediction))])
+    if prediction.link_messages.any():
+        yield Section("Topology and links", [*link_blocks(prediction, NodeNames(prediction.topology))])
 
 
 def _advice(step: StepSummary) -> Iterator[Advice]:

@@ -9,6 +9,7 @@ from hocket.report.charts.scales import Scale, time_axis
 __all__ = ["Span", "TimeRow", "span_chart"]
 
 _AXIS, _RIGHT = 44, 24
+_EVERY = 8  # of rows too low for a name each, those that have one
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def span_chart(
     parts: list[str] = []
     for at, row in enumerate(rows):
         y = 4 + at * row_height
-        if row_height >= 10:
+        if row_height >= 10 or at % _EVERY == 0:
             parts.append(row_label(left - 8, y + row_height / 2 + 3, row.name))
         parts.append(f"<g{tip(row.tip) if row.tip else ''}>{_spans(row, at, y, row_height, scale, colors)}</g>")
     height = 4 + len(rows) * row_height
