@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, TypeAlias
 
 import numpy as np
-from hocket.api.bench.request import PeersBench as PeersBench
+from hocket.api.bench.request import ClaimsBench as ClaimsBench, PeersBench as PeersBench
 from hocket.api.bundle.perform import JobBundleResult
 from hocket.api.bundle.request import JobBundle as JobBundle
 from hocket.api.calibrate.request import CalibrationRequest as CalibrationRequest
@@ -84,6 +84,7 @@ from hocket.api.validate.result import ValidationResult
 from hocket.api.verify.request import Verification as Verification
 from hocket.api.verify.result import VerificationResult
 from hocket.base.errors import HocketError as HocketError, RequestError as RequestError
+from hocket.bench.claims.command import ClaimsResult
 from hocket.bench.peers.comparison import PeersComparison
 from hocket.chakra import read_traces as read_traces
 from hocket.plugin import communicator as communicator
@@ -114,6 +115,10 @@ class _SynthesisResultOrOther(SynthesisResult):
     def __getattr__(self, name: str) -> Any: ...
 
 class _ProgramRunResultOrOther(ProgramRunResult):
+    """Or Report."""
+    def __getattr__(self, name: str) -> Any: ...
+
+class _ClaimsResultOrOther(ClaimsResult):
     """Or Report."""
     def __getattr__(self, name: str) -> Any: ...
 
@@ -378,8 +383,8 @@ def synthesize(
     without: _Texts = (), degrade: _Texts = (), load: _Texts = (), chunks: _Integer | None = None, root: _Integer = 0,
     engine: _Text = 'auto', objective: _Text = 'auto', seed: _Integer = 0, attempts: _Integer | None = None,
     time_limit: _Text | None = None, threads: _Integer | None = None, blocking: bool = False,
-    runtime: _Text | None = None, costs: _Text | None = None, output: _Text | None = None, report: _Text | None = None,
-    json: _Text | None = None,
+    runtime: _Text | None = None, costs: _Text | None = None, explain: bool = False, output: _Text | None = None,
+    report: _Text | None = None, json: _Text | None = None,
 ) -> _SynthesisResultOrOther:
     """Make a schedule of COLLECTIVE for a topology, prove it right, and compare it with a lower bound."""
 
@@ -482,6 +487,13 @@ def calibrate(
     partial: bool = False, report: _Text | None = None,
 ) -> CalibrationResult:
     """Fit latencies, bandwidths and protocols to measurements, and say which disagree with the topology."""
+
+def bench_claims(
+    only: _Text | None = None, *, quick: bool = False, json: _Text | None = None, page: _Text | None = None,
+    list_claims: bool = False,
+) -> _ClaimsResultOrOther:
+    """Measure the claims of the papers that Hocket starts from, and say of each: exact, within its tolerance, trend,
+    refuted and why, not specified, out of reach, or not yet."""
 
 def bench_peers(
     *, only: _Text = 'tacos', tacos: _Text | None = None, data: _Text | None = None, case: _Texts = (),

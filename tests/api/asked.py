@@ -126,6 +126,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
 #: Verbs that start a job, compile or measure for minutes: what tests them.
 ELSEWHERE = {
     "nccl run-stock": "tests/nccl/stock/test_run_stock.py",
+    "bench claims": "tests/bench/test_claims.py",
     "bench peers": "tests/bench/test_peers.py",
     "collect": "tests/plugin/torch/test_collect_launch.py",
     "collect build": "tests/plugin/torch/test_collect_hooks.py",

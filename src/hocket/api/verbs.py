@@ -90,6 +90,7 @@ _VERBS = (
     Verb("nccl tuner make", "nccl:TunerTableRequest", "Write a table for NCCL's tuner plugin."),
     Verb("nccl tuner check", "nccl:TunerCheck", "Say what is wrong with a tuner table, and what it does."),
     Verb("calibrate", "calibrate:CalibrationRequest", "Fit a topology and protocols to what benchmarks measured."),
+    Verb("bench claims", "bench:ClaimsBench", "Measure the claims of papers: exact, within, refuted and why."),
     Verb("bench peers", "bench:PeersBench", "Synthesize what others were measured on, beside their figures."),
 )
 

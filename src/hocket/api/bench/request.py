@@ -1,11 +1,34 @@
-"""Which claims are measured."""
+"""What is measured: claims of papers, and what other tools were measured on."""
 
 from typing import Annotated, ClassVar
 
 from hocket.api.fields import option, output
 from hocket.api.request import Request
 
-__all__ = ["PeersBench"]
+__all__ = ["ClaimsBench", "PeersBench"]
+
+
+class ClaimsBench(Request, frozen=True, kw_only=True, tag="bench claims"):
+    """Measure the claims of the papers that Hocket starts from, and say of each: exact, within its tolerance, trend,
+    refuted and why, not specified, out of reach, or not yet.
+
+    Published figures of ASTRA-sim are held against its own rules and against a physical model (docs/evidence.md).
+    Exit code 1: a claim could not be measured.
+    """
+
+    writes_in_steps: ClassVar[bool] = True
+    examples: ClassVar[tuple[str, ...]] = ("hocket bench claims --only A,B3-B21 --quick --json claims.json",)
+    performer: ClassVar[str] = "hocket.bench.claims.command:perform"
+
+    only: Annotated[
+        str | None, option("Papers, claims and ranges of them: A,B3-B21,E2.", metavar="CLAIMS", positional=True)
+    ] = None
+    quick: Annotated[bool, option("Leave out what takes minutes.")] = False
+    json: Annotated[str | None, output("Keep verdicts; what is finished is not measured again.")] = None
+    page: Annotated[str | None, output("Write the verdicts as a page here (.md), pictures into images/ beside it.")] = (
+        None
+    )
+    list_claims: Annotated[bool, option("Print the claims and stop.", "--list")] = False
 
 
 class PeersBench(Request, frozen=True, kw_only=True, tag="bench peers"):

@@ -1,0 +1,1 @@
+"""The quantitative claims of the papers that Hocket starts from, each measured again: `hocket bench claims`."""

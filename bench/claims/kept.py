@@ -1,0 +1,57 @@
+"""What is kept of a run of the claims, so that one that was interrupted goes on where it stopped."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hocket.base.errors import FormatError
+from hocket.base.files import write_json
+from hocket.bench.claims.claim import Claim, ClaimVerdict, judge
+
+__all__ = ["KeptVerdicts", "read_verdicts"]
+
+
+class _Content(msgspec.Struct):
+    """The file."""
+
+    request: Mapping[str, Any]
+    results: list[ClaimVerdict]
+
+
+def read_verdicts(path: Path) -> list[ClaimVerdict]:
+    """The results of a file of `hocket bench claims --json`. Raises FormatError when it is not one."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Content).results
+    except msgspec.DecodeError as error:
+        raise FormatError(f"{path}: {error}: not results of `hocket bench claims`; name another file") from error
+
+
+@dataclass
+class KeptVerdicts:
+    """Verdicts by claim, kept in the file `path` (None: nowhere) with the request that they are of."""
+
+    path: Path | None
+    request: Mapping[str, Any]
+    finished: dict[str, ClaimVerdict] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path | None, request: Mapping[str, Any]) -> "KeptVerdicts":
+        """What the file has, if there is one. Raises FormatError when it is not one of ours."""
+        known = read_verdicts(path) if path is not None and path.is_file() else []
+        return cls(path, request, {verdict.id: verdict for verdict in known})
+
+    def judged(self, claims: Sequence[Claim], *, quick: bool) -> Iterator[ClaimVerdict]:
+        """The verdicts of these claims, saved one by one; those that are kept are not measured again."""
+        for claim in claims:
+            known = self.finished.get(claim.id)
+            if known is None or not known.is_of(claim, quick=quick):
+                known = self.finished[claim.id] = judge(claim, quick=quick)
+                self._save()
+            yield known
+
+    def _save(self) -> None:
+        if self.path is not None:
+            write_json(self.path, msgspec.to_builtins(_Content(self.request, list(self.finished.values()))))
