@@ -28,7 +28,6 @@ __all__ = [
     "Fidelity",
     "Flow",
     "LinkPackets",
-    "LinkPackets",
     "LinkSetting",
     "Model",
     "Occupancy",

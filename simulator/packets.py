@@ -50,20 +50,6 @@ class LinkPackets:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkPackets:
-    """What packets are on links of a class, where that is not what they are elsewhere (None: it is). `ack` bytes besides
-    for each `acks` packets; a NIC takes `split` picoseconds for each packet that it makes of a larger one, beside the
-    link's own work."""
-
-    mtu: int | None = None
-    header: int | None = None
-    buffer: int | None = None
-    ack: int = 0
-    acks: int = 1
-    split: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Packets:
     """How a network of packets works (docs/network-models.md has what each means, and where the defaults are from).
 
