@@ -24,7 +24,13 @@ with late_imports(__name__):
     from hocket.schedule.rounds import Rounds, RoundShape, RoundSpool
     from hocket.schedule.schedule import Bound, Schedule, busiest_of
     from hocket.schedule.storage import load, load_expanded, save
-    from hocket.schedule.switch_program import SWITCH_KINDS, SwitchProgram, SwitchRun
+    from hocket.schedule.switch_program import (
+        STRIPE_BYTES,
+        SWITCH_KINDS,
+        SwitchProgram,
+        SwitchRun,
+        slice_bytes,
+    )
     from hocket.schedule.switch_proof import SwitchProof, execute_switches
     from hocket.schedule.symmetry import Motion, Symmetry
     from hocket.schedule.timing import dependencies, retime
@@ -40,6 +46,7 @@ __all__ = [
     "NAMED_KINDS",
     "NVIDIA",
     "STEP_ROW",
+    "STRIPE_BYTES",
     "SWITCH_KINDS",
     "Actions",
     "AnySchedule",
@@ -102,6 +109,7 @@ __all__ = [
     "retime",
     "reverse",
     "save",
+    "slice_bytes",
     "verify",
     "verify_together",
     "write_costs",

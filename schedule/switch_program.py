@@ -9,14 +9,23 @@ from numpy.typing import NDArray
 from hocket.base.collectives import Kind
 from hocket.base.errors import ScheduleError
 
-__all__ = ["SWITCH_KINDS", "SwitchProgram", "SwitchRun"]
+__all__ = ["STRIPE_BYTES", "SWITCHED_BYTES", "SWITCH_KINDS", "SwitchProgram", "SwitchRun", "slice_bytes"]
 
 #: The collectives that there are such programs for.
 SWITCH_KINDS = (Kind.ALL_REDUCE, Kind.REDUCE_SCATTER, Kind.ALL_GATHER, Kind.BROADCAST)
+#: What all chunks of a slice take of a window, at most; and what a thread block does at a time, at least if its lanes
+#: do less at once. Ranks meet before and after each slice.
+SWITCHED_BYTES = 4 << 20
+STRIPE_BYTES = 8 << 10
 #: Ranks of one machine, and chunks of all their windows: what a proof has time for.
 _MAX_RANKS = 1024
 _MAX_PLACES = 1 << 20
 _MAX_BLOCKS = 1024
+
+
+def slice_bytes(chunks: int, stripe_bytes: int = STRIPE_BYTES) -> int:
+    """Of each of so many chunks, what a slice has: whole stripes, one at least, each of a thread block."""
+    return stripe_bytes * max(1, SWITCHED_BYTES // chunks // stripe_bytes)
 
 
 class SwitchRun(NamedTuple):

@@ -22,7 +22,9 @@ from hocket.topology import Paths, Topology, routing_of
 
 __all__ = ["ProgramTimes"]
 
-_STEADY = 16  # passes, after which each takes as long as the one before
+#: Nodes of so many passes are simulated, of 64 at least: those after take as long as the second half of them.
+_MOST_NODES = 1 << 20
+_LEAST_PASSES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,7 @@ class ProgramTimes:
         Instances do alike: they begin together, their messages take the same links at the same times, and links are
         shared by what is on them, in whatever order it came. So one is simulated whose messages count as many.
 
-        Of many passes the first are simulated, and the others take as long as the last of these.
+        Of many passes of a large program the first are simulated, and the others take as long as the later of these.
         """
         program = self.program if protocol is None else replace(self.program, protocol=protocol)
         pace = protocols[program.protocol].pace
@@ -105,19 +107,20 @@ class ProgramTimes:
         if rest:
             raise SimulationError(f"{program.name}: {size_bytes} bytes have no {instances} equal parts")
         passes = Passes.of(program, share, protocols, self._machine, self._largest)
-        if len(passes) > 2 * _STEADY:
-            steady = _STEADY * int(passes.chunk_bytes[0, 0]) * program.chunks_per_loop * instances
-            key = steady, program.protocol, instances, passes.pace
-            if key not in self._steady:
-                self._steady[key] = [self.at(count * steady, protocols, protocol, instances) for count in (1, 2)]
-            first, both = self._steady[key]
-            return (
-                None if first is None or both is None else both + (both - first) * (size_bytes - 2 * steady) // steady
-            )
         network = _network(self._topology, pace, self._sending.tobytes(), self._ends.tobytes())
         if network is None:
             return None
         columns = self._of(passes)
+        half = max(_MOST_NODES // len(columns.kind), _LEAST_PASSES) // 2
+        if len(passes) > 2 * half:
+            steady = half * int(passes.chunk_bytes[0, 0]) * program.chunks_per_loop * instances
+            key = steady, program.protocol, instances, pace
+            if key not in self._steady:
+                self._steady[key] = [self.at(count * steady, protocols, protocol, instances) for count in (1, 2)]
+            first, both = self._steady[key]
+            if first is None or both is None:
+                return None
+            return both + (both - first) * (size_bytes - 2 * steady) // steady
         if len(columns.kind) * instances * len(passes) > MAX_NODES:
             return None
         found = _time_ps(columns, passes, network, instances)

@@ -1,6 +1,7 @@
 """Schedules of all_to_alls whose blocks change from call to call, in milliseconds: what depends on the topology alone
 is prepared once."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ _MOST_PASSES = 6
 # A block is cut so that the slowest port holds the largest chunk for about this part of the bound, into no more chunks
 # than the second number, all blocks together into about as many as the third.
 _PARTS, _MOST_CHUNKS, _MOST_IN_ALL = 40, 32, 6_000
+_LARGEST_CHUNKS = 4096  # that may be asked for
 _PICOSECONDS = 10**12
 _MOST_BYTES = 2**55
 
@@ -39,8 +41,11 @@ class AllToAllPlanner:
     Raises ScheduleError for a group that is not of different ranks of the topology.
     """
 
-    def __init__(self, topology: Topology, group: NDArray[np.int32] | None = None, blocking: bool = False) -> None:
+    def __init__(
+        self, topology: Topology, group: Sequence[int] | NDArray[np.int32] | None = None, blocking: bool = False
+    ) -> None:
         if group is not None:
+            group = np.asarray(group, np.int32)
             members, total = group.tolist(), topology.num_ranks
             if not members or len(set(members)) != len(members) or min(members) < 0 or max(members) >= total:
                 raise ScheduleError(f"a group must be different ranks of {topology.name}'s {total}, got {members}")
@@ -64,13 +69,15 @@ class AllToAllPlanner:
         `chunks`: into so many each block is cut; without it, few where the blocks are many, more where few blocks are
         most of the bytes. What a rank has for itself stays where it is. The same sizes give the same schedule.
 
-        Raises ScheduleError for sizes of another shape or type or below 0, Infeasible where no links lead from a rank
-        to one it has something for.
+        Raises ScheduleError for sizes of another shape or type or below 0 and for such chunks, Infeasible where no
+        links lead from a rank to one it has something for.
         """
         blocks = self._checked(sizes)
         bound = self.bound(blocks)
         if chunks is None:
             chunks = self._cut(blocks, bound)
+        elif not isinstance(chunks, int) or not 1 <= chunks <= _LARGEST_CHUNKS:
+            raise ScheduleError(f"chunks of a block: expected a whole number from 1 to {_LARGEST_CHUNKS}, got {chunks}")
         collective = Collective.uneven(Kind.ALL_TO_ALL, len(blocks), blocks.ravel().tolist(), chunks)
         return self.plan_collective(collective, bound)
 

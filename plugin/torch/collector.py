@@ -51,8 +51,6 @@ from hocket.recording.stream import FORMAT, record
 
 __all__ = ["Collector", "arm", "mark_step"]
 
-# Where the job's store is older than this attempt at the job, its keys begin with these.
-_ATTEMPT = ("TORCHELASTIC_RUN_ID", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")
 _LAST_PATIENCE = timedelta(seconds=5)
 
 _collector: "Collector | None" = None
@@ -212,7 +210,7 @@ class Collector:
 
     def _connect(self) -> dist.Store:
         self._job_store = interfaces.STORE.need()()  # kept: rank 0's may be the server
-        return dist.PrefixStore(_attempt(), own_connection(self._job_store))
+        return own_connection(self._job_store)
 
     def _write_offset(self, offset: Offset) -> None:
         self._stream.keep(record("clock", **offset._asdict()))
@@ -318,10 +316,6 @@ class Collector:
         sys.stdout.flush()
         environment = {name: value for name, value in os.environ.items() if not name.startswith(OUT_VARIABLE)}
         processes.run(command, env=environment, tied=False)
-
-
-def _attempt() -> str:
-    return ":".join(os.environ.get(name, "") for name in _ATTEMPT)
 
 
 def _nobody() -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hocket._core import device as native
 from hocket._core import executor
-from hocket.schedule import FIFO_DEPTH, Program, StepType, SwitchProgram
+from hocket.schedule import FIFO_DEPTH, STRIPE_BYTES, Program, StepType, SwitchProgram, slice_bytes
 
 __all__ = ["SLOT_BYTES", "Wiring"]
 
@@ -18,10 +18,6 @@ AnyProgram = Program | SwitchProgram
 #: are for what takes no longer than its latency.
 SLOT_BYTES = 512 << 10
 PACKET_BYTES = 16 << 10
-#: What all chunks of a slice that goes over switches take of a window, at most; and what a thread block does at a time,
-#: at least if its lanes do less at once.
-SWITCHED_BYTES = 4 << 20
-_STRIPE_BYTES = 8 << 10
 _PACK_BYTES = 16
 
 _SENDS = np.array([kind.sends for kind in StepType])
@@ -81,10 +77,10 @@ class Wiring:
             return None
         chunks = max(program.chunks_per_loop for program in switched)
         step = lanes * _PACK_BYTES
-        stripe = step * max(1, _STRIPE_BYTES // step)
+        stripe = step * max(1, STRIPE_BYTES // step)
         return native.SwitchWindow(
             place=-(-window.bytes // native.LINE_BYTES) * native.LINE_BYTES,
-            chunk_bytes=stripe * max(1, SWITCHED_BYTES // chunks // stripe),
+            chunk_bytes=slice_bytes(chunks, stripe),
             stripe_bytes=stripe,
             chunks=chunks,
             blocks=max(program.thread_blocks for program in switched),

@@ -161,8 +161,8 @@ def test_refuses_to_let_a_copy_overwrite_what_was_added() -> None:
 
 
 def test_takes_copies_of_one_sum_in_any_order() -> None:
-    # Rank 0 gets all contributions from rank 1, which tells rank 2; rank 0 then sends rank 2 the same sum once more, which
-    # comes in first at the earliest times.
+    # Rank 0 gets all contributions from rank 1, which tells rank 2; rank 0 then sends rank 2 the same sum once more,
+    # which comes in first at the earliest times.
     pairs = [(0, 1), (2, 1), (1, 0), (0, 2), (1, 2)]
     links = [(src, dst, 1000 if (src, dst) != (1, 2) else 10**6, 10**9) for src, dst in pairs]
     schedule = Schedule(

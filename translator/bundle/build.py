@@ -30,7 +30,12 @@ __all__ = ["BundleReport", "NothingToGain", "check_replaceable", "write_bundle"]
 
 
 class NothingToGain(ScheduleError):
-    """No program is quicker than the stock library at any size: there is no bundle to write."""
+    """No program is quicker than the stock library at any size: there is no bundle to write. `compared`: as in
+    `BundleReport`."""
+
+    def __init__(self, message: str, compared: Mapping[int, Compared]) -> None:
+        super().__init__(message)
+        self.compared = compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +92,10 @@ def write_bundle(
     for call in calls:
         like = served[0] if served else None
         served.append(CallPrograms(sources, target, replace(asked, in_place=call), most, sizes, stock_ps, like))
+    compared = {size: served[0].compared(size) for size in sizes}
     made = [(call, window) for call in served for window in call.windows]
     if not made and any(call.left for call in served):
-        raise NothingToGain("the stock library is the quickest at every size")
+        raise NothingToGain("the stock library is the quickest at every size", compared)
     if not made:
         raise ScheduleError(f"{members[0].path}: no file is for {'in-place' if calls[0] else 'out-of-place'} calls")
     parts = [call.file(window, number, len(made)) for number, (call, window) in enumerate(made, 1)]
@@ -108,7 +114,6 @@ def write_bundle(
     )
     written = [written for _, written in parts]
     _write(folder, bundle, written, target)
-    compared = {size: served[0].compared(size) for size in sizes}
     return BundleReport(bundle, sum(one.proofs for one in written), _remarks(served, target, sources), compared)
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
+from math import isqrt, lcm
 from pathlib import Path
 
 from hocket.base.errors import DeadlockError, ScheduleError, placed
@@ -10,7 +12,7 @@ from hocket.schedule import Program, Schedule, retime
 from hocket.schedule.kernel_links import with_kernels
 from hocket.simulator import simulate_program
 from hocket.simulator.program_times import ProgramTimes
-from hocket.translator.bundle.contest import NEVER_PS, Close, Compared, ProgramContest
+from hocket.translator.bundle.contest import NEVER_PS, Close, Compared, Member, ProgramContest
 from hocket.translator.bundle.manifest import PROGRAMS, BundleFile, Predicted
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import Lowered, Target, Written
@@ -21,7 +23,8 @@ from hocket.translator.msccl.xml_write import LimitError
 __all__ = ["CallPrograms"]
 
 _PS = 10**12
-_UNSERVED = 16  # times as long, where a runtime leaves a call that was asked for to its own algorithms
+_ELEMENT = 4  # bytes, of a float32
+_APART = 4
 _HOPELESS = 2  # times the quickest: no window is made longer for that, so that how much more does not matter
 
 
@@ -64,11 +67,11 @@ class CallPrograms:
         inside = {size for size in (*sizes, *own) if least <= size <= largest}
         self.sizes = sorted(inside | {max(least, 1), largest})
         self._asked = set(sizes)
-        if like is not None:
-            near = like.close
-            members = [(source, one) for source, one in members if (source.path, one.variant) in near] or members
-        self._contest = ProgramContest(members, self._taken_ps)
-        self._members = self._contest.winners(self.sizes)
+        near = None if like is None else like.close
+        self._contest, self._members = self._winners(members, near)
+        if not self._members and stock_ps is None:  # chunks of none divide any size: those near them are served
+            self._asked = set()
+            self._contest, self._members = self._winners(members, near)
         self.close: Close = self._contest.close
         self._time_ps = cache(self._member_time_ps)
         self.wanted = self._sources_of(self._windows(None))
@@ -77,19 +80,34 @@ class CallPrograms:
         self.left = [window for window in found if window.program == len(self._members)]
         self.used = self._sources_of(found)
 
+    def _winners(self, members: list[Member], near: Close | None) -> tuple[ProgramContest, list[Member]]:
+        """Of those that are `near` where these have some."""
+        tried = [one for one in members if near is None or (one[0].path, one[1].variant) in near]
+        contest = ProgramContest(tried or members, self._taken_ps)
+        try:
+            return contest, contest.winners(self.sizes)
+        except (ScheduleError, DeadlockError):
+            if not 0 < len(tried) < len(members):
+                raise
+        contest = ProgramContest(members, self._taken_ps)
+        return contest, contest.winners(self.sizes)
+
     def compared(self, size: int) -> Compared:
         """Of a size that programs were compared at."""
         return self._contest.compared(size)
 
     def _windows(self, most: int | None) -> list[SizeWindow]:
-        if not self._members:
+        if not self._members and self._stock_ps is None:
             return []
-        count = len(self._members) + (self._stock_ps is not None)
-        found = windows(self._time_ps, count, self.sizes, self._min_bytes, most)
+        stock = None if self._stock_ps is None else len(self._members)
+        count = len(self._members) + (stock is not None)
+        # The stock library may be the quicker between two sizes at which one program is.
+        between = [] if stock is None else [isqrt(a * b) for a, b in pairwise(self.sizes) if b > _APART * a]
+        found = windows(self._time_ps, count, [*self.sizes, *between], self._min_bytes, most, free=stock)
         return reachable(found, self._unit_bytes)
 
     def _unit_bytes(self, number: int) -> int:
-        return 1 if number == len(self._members) else self._members[number][1].unit_bytes
+        return 1 if number == len(self._members) or self._target.pads else self._members[number][1].unit_bytes
 
     def _sources_of(self, found: list[SizeWindow]) -> set[Path]:
         return {self._members[window.program][0].path for window in found if window.program < len(self._members)}
@@ -109,6 +127,8 @@ class CallPrograms:
         if self._stock_ps is not None and lowered.largest_bytes is not None:  # the stock library serves what is larger
             window = replace(window, max_bytes=min(window.max_bytes, lowered.largest_bytes))
         first, last = multiples(window.min_bytes, window.max_bytes, lowered.unit_bytes)
+        if first > last and self._target.pads:  # what it serves is padded to that
+            window, last = replace(window, max_bytes=first), first
         if first > last:
             raise ScheduleError(
                 f"{source.path}: {self.name} calls of {window.min_bytes} to {window.max_bytes} bytes are never a "
@@ -160,9 +180,9 @@ class CallPrograms:
             return NEVER_PS
         one = lowered.one
         loop = (one.chunks_per_loop if isinstance(one, Program) else one.collective.slots) * lowered.instances
-        time_ps = self._program_time_ps(lowered, -(-size // loop) * loop)
-        is_served = self._target.pads or size not in self._asked or size % lowered.unit_bytes == 0
-        return time_ps if is_served else time_ps * _UNSERVED
+        if not self._target.pads and size in self._asked and size % lcm(lowered.unit_bytes, loop * _ELEMENT):
+            return NEVER_PS  # the runtime leaves it to its own algorithms
+        return self._program_time_ps(lowered, -(-size // loop) * loop)
 
     def _program_time_ps(self, lowered: Lowered, size: int) -> int:
         one, protocols = lowered.one, self._target.protocols
@@ -185,8 +205,8 @@ class CallPrograms:
         ).time_ps
 
     def _on_switches_ps(self, schedule: Schedule, size: int, thread_blocks: int) -> int:
-        """Of a schedule in which switches compute: the ranks meet before and after, each of which takes a step, and not
-        between chunks; thread blocks copy what is added to where switches reach it, and the result back."""
+        """Of a schedule in which switches compute: ranks meet before and after each slice of the call, which takes a
+        step; thread blocks copy what is added to where switches reach it, and the result back."""
         simple = self._target.protocols["Simple"]
         pace = simple.pace
         if pace is None:
@@ -195,8 +215,9 @@ class CallPrograms:
         seen = replace(schedule, topology=with_kernels(self._sources.topology, without_steps))
         kind, share = schedule.collective.kind, size // schedule.collective.num_ranks
         copied = (size if kind.reduces else 0) + (share if kind.output_is_block else size)
-        copies_ps = copied * _PS // (pace.bandwidth * thread_blocks)
-        return pace.start_ps + _resized_time_ps(seen, size) + 2 * pace.inside_ps + copies_ps
+        slices, blocks = self._target.over_switches(schedule.collective.slots, size, thread_blocks)
+        copies_ps = copied * _PS // (pace.bandwidth * blocks)
+        return pace.start_ps + _resized_time_ps(seen, size) + 2 * slices * pace.inside_ps + copies_ps
 
     def _schedule_time_ps(self, source: Source, size: int) -> int | None:
         schedule = source.content

@@ -9,13 +9,13 @@ from hocket.base.errors import DeadlockError, ScheduleError, placed
 from hocket.translator.bundle.sources import Source
 from hocket.translator.bundle.target import Lowered
 
-__all__ = ["NEVER_PS", "Close", "Compared", "ProgramContest", "Tried"]
+__all__ = ["NEVER_PS", "Close", "Compared", "Member", "ProgramContest", "Tried"]
 
 NEVER_PS = 1 << 62
 """What a program takes at sizes that it cannot serve."""
 
 Close = set[tuple[Path, Hashable]]
-_Member = tuple[Source, Lowered]
+Member = tuple[Source, Lowered]
 _NO_GAIN = 128  # what cannot gain a 128th of the time is not lowered
 _ALIKE = 64
 _PATIENCE = 3  # so many programs of a source and protocol in a row, the best guesses first, that are no better end it
@@ -50,7 +50,7 @@ class Compared:
 class ProgramContest:
     """`time_ps` of a program at a size is asked for where `at_least_ps` leaves it a chance alone."""
 
-    def __init__(self, members: Sequence[_Member], time_ps: Callable[[Lowered, int], int]) -> None:
+    def __init__(self, members: Sequence[Member], time_ps: Callable[[Lowered, int], int]) -> None:
         self._members = members
         self._time_ps = time_ps
         self._known: dict[tuple[int, int], int] = {}
@@ -58,7 +58,7 @@ class ProgramContest:
         self._sizes: list[int] = []  # that were asked for, ascending
         self._refused: dict[int, ScheduleError | DeadlockError] = {}
 
-    def winners(self, sizes: Sequence[int]) -> list[_Member]:
+    def winners(self, sizes: Sequence[int]) -> list[Member]:
         """The proved programs that are the quickest at one of the sizes, those of fewer thread blocks first: each takes
         a multiprocessor from the computation. Raises why, of the last, where no program of any can be."""
         proved: set[int] = set()
@@ -67,8 +67,8 @@ class ProgramContest:
             found: set[int] = set()
             for size in self._sizes:
                 found |= {at for at in [self._quickest(size, found)] if at is not None}
-            if not found and not self._refused:
-                return []  # none serves any of the sizes
+            if not found and len(self._refused) < len(self._members):
+                return []  # those that fit serve none of the sizes
             if not found:
                 at = max(self._refused)
                 raise placed(self._members[at][0].path, self._refused[at]) from self._refused[at]

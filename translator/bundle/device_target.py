@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hocket.schedule import Schedule, SwitchProgram, execute_switches
+from hocket.schedule import STRIPE_BYTES, Schedule, SwitchProgram, execute_switches, slice_bytes
 from hocket.translator.bundle.device_files import device_readme, device_script
 from hocket.translator.bundle.manifest import Bundle
 from hocket.translator.bundle.sources import Source
@@ -30,6 +30,10 @@ class DeviceTarget(XmlTarget):
             made = (lower_over_switches(content, replace(asked, channels=each)) for each in blocks)
             return [_LoweredOverSwitches(each, content) for each in made]
         return super().lowered(source, lowering)
+
+    def over_switches(self, chunks: int, size_bytes: int, thread_blocks: int) -> tuple[int, int]:
+        at_once = slice_bytes(chunks)
+        return max(1, -(-size_bytes // (chunks * at_once))), min(thread_blocks, at_once // STRIPE_BYTES)
 
     def companions(self, bundle: Bundle) -> dict[str, str]:
         return {README: device_readme(bundle), SCRIPT: device_script(bundle)}

@@ -87,6 +87,9 @@ class PlanTarget:
     def _lowered(self, schedule: Schedule, asked: Lowering) -> "_LoweredPlan":
         return _LoweredPlan(lower_to_plan(schedule, asked, ranks_per_node=self.ranks_per_node), schedule)
 
+    def over_switches(self, chunks: int, size_bytes: int, thread_blocks: int) -> tuple[int, int]:
+        return 1, thread_blocks
+
     def companions(self, bundle: Bundle) -> dict[str, str]:
         return {README: plan_readme(bundle), SCRIPT: plan_script(bundle), REGISTRATION: registration(bundle)}
 

@@ -122,6 +122,10 @@ class Target(Protocol):
         Raises ScheduleError or DeadlockError when there is none that is right.
         """
 
+    def over_switches(self, chunks: int, size_bytes: int, thread_blocks: int) -> tuple[int, int]:
+        """Of a call in so many chunks whose sums switches make: slices, before and after each of which the ranks meet,
+        and thread blocks that have a part of them."""
+
     def companions(self, bundle: Bundle) -> dict[str, str]:
         """The texts of the files that stand beside the programs, by name: README, SCRIPT and the runtime's own."""
 
@@ -161,6 +165,9 @@ class XmlTarget:
         name = content.name or source.path.stem
         only = replace(content, in_place=in_place, out_of_place=not in_place, name=name)
         return [_LoweredXml(prove(retarget(only, self._profile), self._profile).program, self._profile)]
+
+    def over_switches(self, chunks: int, size_bytes: int, thread_blocks: int) -> tuple[int, int]:
+        return 1, thread_blocks
 
     def companions(self, bundle: Bundle) -> dict[str, str]:
         return {README: readme(bundle), SCRIPT: run_script(bundle)}

@@ -45,17 +45,19 @@ def windows(
     sizes: Iterable[int],
     min_bytes: int,
     most: int | None = None,
+    free: int | None = None,
 ) -> list[SizeWindow]:
     """Windows that follow each other without gap or overlap from `min_bytes` to the largest of `sizes`.
 
     `time_ps(program, size)` is what a program takes; of equals the first serves. Where two neighbouring sizes are
     served by different programs, the size from which on the second is the quicker is looked for, halving; where a third
     is the quicker there, that is one of the sizes too. As few windows as keep all of them to within a sixty-fourth of
-    the quickest program's time; no more than `most`, with which the slowest size, compared so, loses least.
+    the quickest program's time; no more than `most` beside those of the program `free`, with which the slowest size,
+    compared so, loses least.
     """
     known = sorted(set(sizes))
     while True:
-        runs = _runs(time_ps, num_programs, known, len(known))
+        runs = _runs(time_ps, num_programs, known, len(known), free)
         edges = _edges(time_ps, runs)
         missed = {
             edge
@@ -67,8 +69,8 @@ def windows(
         if not missed:
             break
         known = sorted(missed.union(known))
-    if most is not None and len(runs) > most:
-        runs = _runs(time_ps, num_programs, known, most)
+    if most is not None and sum(run.program != free for run in runs) > most:
+        runs = _runs(time_ps, num_programs, known, most, free)
         edges = _edges(time_ps, runs)
     starts, ends = [min_bytes, *edges], [*(edge - 1 for edge in edges), known[-1]]
     return [SizeWindow(run.program, start, end) for run, start, end in zip(runs, starts, ends, strict=True)]
@@ -92,8 +94,11 @@ def reachable(found: Sequence[SizeWindow], unit_bytes: Callable[[int], int]) -> 
     return result
 
 
-def _runs(time_ps: Callable[[int, int], int], num_programs: int, sizes: Sequence[int], most: int) -> list[_Run]:
-    """The ascending sizes in at most so many runs, by dynamic programming over where the last one starts."""
+def _runs(
+    time_ps: Callable[[int, int], int], num_programs: int, sizes: Sequence[int], most: int, free: int | None
+) -> list[_Run]:
+    """The ascending sizes in at most so many runs beside those of `free`, by dynamic programming over where the last
+    one starts."""
     best = [max(min(time_ps(program, size) for program in range(num_programs)), 1) for size in sizes]
     loss = [
         [time_ps(program, size) * _WHOLE // least for size, least in zip(sizes, best, strict=True)]
@@ -108,10 +113,12 @@ def _runs(time_ps: Callable[[int, int], int], num_programs: int, sizes: Sequence
             worst = [max(value, row[start]) for value, row in zip(worst, loss, strict=True)]
             total = [value + row[start] for value, row in zip(total, loss, strict=True)]
             program = min(range(num_programs), key=lambda each: (worst[each], total[each], each))
-            for count, (before, others, served) in partitions[start].items():
-                partition = (max(before, worst[program]), others + total[program], (*served, (program, end)))
-                if count < most and (count + 1 not in found or partition < found[count + 1]):
-                    found[count + 1] = partition
+            for one in {program, program if free is None else free}:
+                for before_it, (before, others, served) in partitions[start].items():
+                    partition = (max(before, worst[one]), others + total[one], (*served, (one, end)))
+                    count = before_it + (one != free)
+                    if count <= most and (count not in found or partition < found[count]):
+                        found[count] = partition
         partitions.append(found)
     counts = partitions[-1]
     enough = [count for count in sorted(counts) if counts[count][0] <= _ALIKE]

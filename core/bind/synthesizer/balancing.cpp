@@ -23,7 +23,9 @@ nb::tuple plan(const Alternatives& alternatives, In<int32_t> pair, In<int64_t> b
     const synthesizer::PairChunks chunks{view(pair), view(bytes)};
     check_size(chunks.bytes.size(), chunks.pair.size(), "the bytes of chunks");
     check_ids(chunks.pair, static_cast<int64_t>(alternatives.first_path.size()) - 1, "the pairs of chunks");
-    check_within(chunks.bytes, 0, kMostBytes / std::max<int64_t>(1, chunks.size()), "the bytes of chunks");
+    check_within(chunks.bytes, 0, kMostBytes, "the bytes of chunks");
+    int64_t total = 0;
+    for (const int64_t bytes : chunks.bytes) check_within(total += bytes, 0, kMostBytes, "the bytes of all chunks");
     return dispatch(alternatives, chunks, balance(alternatives, chunks, passes), blocking);
   });
   return nb::make_tuple(give(std::move(found.chunk)), give(std::move(found.link)), give(std::move(found.start)),

@@ -19,7 +19,7 @@ from hocket.translator.lowering.lowering import Strategy
 from hocket.translator.lowering.strategies import fewer_chunks
 from hocket.translator.msccl.profile import Profile
 
-__all__ = ["Candidates", "named_source"]
+__all__ = ["Candidates"]
 
 _APART = 16  # times a size, to the next that is searched for
 _NATIVE_CHUNKS = (1, 2, 4)
@@ -102,7 +102,8 @@ class Candidates:
                 for _, at in sorted(alike)[:_KEPT]:
                     kept.setdefault(at, size)
         for at, size in sorted(kept.items()):
-            yield self._source(members[at], size)
+            with suppress(ScheduleError):  # sums that another size reorders
+                yield self._source(members[at], size)
 
     def _built(self) -> Iterator[Schedule]:
         for chunks in _NATIVE_CHUNKS:
@@ -115,13 +116,9 @@ class Candidates:
     def _source(self, schedule: Schedule, size: int) -> Source:
         collective = replace(schedule.collective, size_bytes=size)
         timed = retime(replace(schedule, collective=collective))
-        return Source(Path(named_source(timed)), collective, timed, has_coarser=True)
-
-
-def named_source(schedule: Schedule) -> str:
-    """What tables call it."""
-    chunks = schedule.collective.chunks_per_rank
-    return f"{schedule.generator}, {chunks} chunks" if chunks > 1 else schedule.generator
+        chunks = collective.chunks_per_rank
+        name = f"{timed.generator}, {chunks} chunks" if chunks > 1 else timed.generator
+        return Source(Path(name), collective, timed, has_coarser=True)
 
 
 def _seen(topology: Topology, protocols: Sequence[Protocol]) -> Iterator[Topology]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from hocket.api.parts import Failures
 from hocket.api.progress import Progress
-from hocket.api.synthesize.candidates import Candidates, named_source
+from hocket.api.synthesize.candidates import Candidates
 from hocket.api.synthesize.problems import read_sizes
 from hocket.api.synthesize.programs_result import ProgramRow, ProgramsResult
 from hocket.api.synthesize.request import Synthesis
@@ -35,10 +34,9 @@ from hocket.translator.targets import RUNTIMES
 __all__ = ["perform_programs"]
 
 _ELEMENT = 4  # bytes of a float32
+_OF_RCCL = "rccl"
 #: The runtimes whose programs have switches compute.
 _HAVE_SWITCHES = (PLAN_RUNTIME, DEVICE_RUNTIME.name)
-#: Chunks a rank of these: while switches add up one, others are on their way back.
-_OVER_SWITCHES = (1, 4, 16, 64)
 
 
 def perform_programs(
@@ -52,7 +50,7 @@ def perform_programs(
         raise RequestError(f"--for {runtime} writes a bundle: say where with -o FOLDER")
     if check_replaceable(Path(output)) is None and not Path(output).is_dir():
         require_place(output)
-    sizes = read_sizes(request)
+    sizes = _whole_blocks(problem.collective, read_sizes(request))
     if sizes[0] < (least := problem.collective.num_ranks * _ELEMENT):
         raise RequestError(f"--size: programs are for {least} bytes or more, an element for each rank")
     costs = None if request.costs is None else read_costs(request.costs)
@@ -60,6 +58,11 @@ def perform_programs(
     failed = request.failures != Failures()  # of which the library's model knows nothing
     reach = profile.protocols["Simple"].pace
     stock = None if failed else stock_library(request.topology, problem.collective, reach, progress)
+    if stock is not None:
+        _check_vendor(runtime, stock)
+    foreign = stock is not None and stock.machine.rccl is not None and runtime != _OF_RCCL and costs is None
+    if not profile.priced or foreign:
+        stock = None  # links alone beside a model of kernels, or another vendor's kernels, would be no comparison
     searching = partial(_searched, search=search, request=request, watch=watch)
     sources = Candidates(problem, profile, sizes, searching, natives=request.engine == AUTO).sources()
     if runtime in _HAVE_SWITCHES:
@@ -79,19 +82,27 @@ def perform_programs(
             sizes=sizes,
             stock_ps=None if stock is None else partial(_stock_ps, stock),
         )
-    except NothingToGain:
-        report = None
+        compared = report.compared
+    except NothingToGain as error:
+        report, compared = None, error.compared
     rows = [_row(size, report, stock, _bound(problem, profile, size), pads=profile.pads) for size in sizes]
     several = len(set(problem.topology.machine.tolist())) > 1
     return ProgramsResult(
         request,
         report,
         rows,
+        compared,
         topology=problem.topology.name,
         ranks=problem.collective.num_ranks,
-        kernels=[*_kernels(profile, costs, several), *_far(runtime, several)],
+        kernels=[*_kernels(profile, costs, several), *_far(runtime, several), *_foreign(runtime, foreign)],
         stock=stock.described if stock else "",
     )
+
+
+def _whole_blocks(collective: Collective, sizes: Sequence[int]) -> list[int]:
+    """The sizes, of collectives that have a block for each rank as the next whole blocks of whole elements."""
+    unit = collective.num_ranks * _ELEMENT if collective.kind.cut_by_rank else 1
+    return sorted({-(-size // unit) * unit for size in sizes})
 
 
 def _far(runtime: str, several: bool) -> list[str]:
@@ -101,6 +112,25 @@ def _far(runtime: str, several: bool) -> list[str]:
     return [
         "the device engine's kernel between nodes, which is not there yet: jobs send these programs' messages by the"
         " group's own sends and receives, which take longer"
+    ]
+
+
+def _check_vendor(runtime: str, stock: LibraryTimes) -> None:
+    """Refuses RCCL's programs where NCCL runs. Raises RequestError."""
+    if runtime == _OF_RCCL and stock.machine.nccl is not None:
+        raise RequestError(
+            f"--for {runtime}: runs on AMD's GPUs, and {stock.machine.topology.name} has NVIDIA's: take executor,"
+            " mscclpp or device"
+        )
+
+
+def _foreign(runtime: str, foreign: bool) -> list[str]:
+    """What was assumed of another vendor's GPUs."""
+    if not foreign:
+        return []
+    return [
+        f"kernels of {runtime} on AMD's GPUs take what they take on NVIDIA's, which nobody measured: not compared with"
+        " RCCL; --costs FILE says what they take"
     ]
 
 
@@ -157,13 +187,12 @@ def _over_switches(problem: Problem, size: int) -> list[Source]:
     topology = problem.topology
     if not topology.in_network or len(set(topology.machine.tolist())) > 1:
         return []
-    found = []
-    for chunks in _OVER_SWITCHES:
-        collective = replace(problem.collective, size_bytes=size, chunks_per_rank=chunks)
-        with suppress(ScheduleError, Infeasible):
-            schedule = retime(build("nvls", collective, topology))
-            found.append(Source(Path(named_source(schedule)), collective, schedule, has_coarser=True))
-    return found
+    collective = replace(problem.collective, size_bytes=size)
+    try:
+        schedule = retime(build("nvls", collective, topology))
+    except (ScheduleError, Infeasible):
+        return []
+    return [Source(Path(schedule.generator), collective, schedule, has_coarser=True)]
 
 
 def _stock_ps(stock: LibraryTimes, size: int) -> int:
@@ -207,7 +236,7 @@ def _row(
     for number, file in enumerate(files, 1):
         if file.in_place != files[0].in_place or not file.min_bytes <= size <= file.max_bytes:
             continue
-        if not pads and size % (file.chunks * max(file.alignment, _ELEMENT)):
+        if not pads and not file.serves(size, _ELEMENT, file.in_place):
             continue  # the runtime takes its own algorithm
         near = min(file.predicted, key=lambda one: abs(one.size_bytes - size))
         return ProgramRow(size, bound_ps, told, number, file, near.time_ps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,15 +72,16 @@ class ProgramRow:
 
 
 class ProgramsResult(Result):
-    """The bundle in `folder` (`report` None: no program gains anything, and none was written), and `rows` by size.
-    `topology`: its name, with its `ranks`; `kernels`: what those of the runtime take, in sentences; `stock`: the
-    library that they are compared with, "" where none is known."""
+    """The bundle in `folder` (`report` None: no program gains anything, and none was written), `rows` by size, and what
+    was `compared` at each. `topology`: its name, with its `ranks`; `kernels`: what those of the runtime take, in
+    sentences; `stock`: the library that they are compared with, "" where none is known."""
 
     def __init__(
         self,
         request: Synthesis,
         report: BundleReport | None,
         rows: Sequence[ProgramRow],
+        compared: Mapping[int, Compared],
         *,
         topology: str,
         ranks: int,
@@ -89,7 +90,7 @@ class ProgramsResult(Result):
     ) -> None:
         self.request: Synthesis = request
         self.folder = Path(request.output or "")
-        self.report, self.rows = report, tuple(rows)
+        self.report, self.rows, self.compared = report, tuple(rows), compared
         self.topology, self.ranks, self.kernels, self.stock = topology, ranks, tuple(kernels), stock
 
     def summary(self) -> str:
@@ -101,9 +102,13 @@ class ProgramsResult(Result):
         if self.stock:
             yield f"stock: {self.stock}"
         yield from text_table(_HEADS, [row.cells() for row in self.rows], align=">><<><>>>")
-        if self.request.explain and self.report is not None:
+        whole = [row for row in self.rows if row.file is None and not self.compared[row.size_bytes].simulated]
+        if whole:
+            sizes = ", ".join(format_bytes(row.size_bytes) for row in whole)
+            yield f"note: {self.request.runtime} leaves {sizes} to its own algorithms: no program's chunks divide it"
+        if self.request.explain:
             for row in self.rows:
-                yield from _explained(row, self.report.compared[row.size_bytes])
+                yield from _explained(row, self.compared[row.size_bytes])
         gains = [row.gain for row in self.rows if row.gain is not None]
         won = [gain for gain in gains if gain > 1]
         if won:
@@ -144,8 +149,14 @@ def _explained(row: ProgramRow, compared: Compared) -> Iterator[str]:
         (tried.time_ps, tried.source, _lowered_to(tried.protocol, tried.thread_blocks, tried.instances))
         for tried in compared.quickest[:_SHOWN]
     ]
+    if row.file is not None and row.time_ps is not None:
+        file = row.file
+        rows = [one for one in rows if one[:2] != (row.time_ps, file.source)]
+        rows.append((row.time_ps, file.source, f"{_lowered_to(file.protocol, file.thread_blocks)} (taken)"))
     if row.stock is not None:
         rows.append((row.stock.time_ps, "stock library", row.stock.algorithm))
+    if not rows:
+        return
     best = min(time_ps for time_ps, *_ in rows)
     rows.append((row.bound_ps, "bound", ""))
     cells = [("", format_time(time_ps), f"{time_ps / best:.3f}x", *named) for time_ps, *named in sorted(rows)]
