@@ -67,7 +67,7 @@ $(VENV)/base.stamp: pyproject.toml setup.py
 	touch $@
 
 $(VENV)/demo.stamp: $(VENV)/base.stamp
-	$(PIP_INSTALL) --no-build-isolation -e ".[report,mpi]"
+	$(PIP_INSTALL) --no-build-isolation -e ".[mpi]"
 	touch $@
 
 $(VENV)/torch.stamp: $(VENV)/demo.stamp
@@ -77,7 +77,7 @@ $(VENV)/torch.stamp: $(VENV)/demo.stamp
 	touch $@
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp
-	$(PIP_INSTALL) --no-build-isolation -e ".[report,parquet,solve,mpi,test,lint,stock]"
+	$(PIP_INSTALL) --no-build-isolation -e ".[parquet,solve,mpi,test,lint,stock]"
 	touch $@
 
 # The newest NCCL known, which the plugins are loaded beside; away from the packages, among which PyTorch has its own.

@@ -13,9 +13,12 @@ import time
 from typing import Any
 
 from hocket.base import processes
+from hocket.base.files import write_file
 from hocket.base.memory import peak_rss_bytes
 from hocket.base.units import format_bytes
 from hocket.bench.command_line import command_line
+from hocket.report import Figure, Section, render
+from hocket.report.charts import Axis, Series, xy_chart
 from hocket.schedule import Collective, FoldedSchedule, Kind, Rounds, verify
 from hocket.synthesizer import Problem, Search
 from hocket.synthesizer.portfolio import best_schedule
@@ -52,20 +55,17 @@ def measure(side: int, threads: int) -> dict[str, Any]:
 
 def plot(rows: list[dict[str, Any]], path: str) -> None:
     """Seconds and memory over ranks, logarithmic: time grows with the transfers, the square of the ranks."""
-    from plotly.subplots import make_subplots
-
-    figure = make_subplots(1, 2, horizontal_spacing=0.12)
-    ranks = [row["ranks"] for row in rows]
-    for name in ("search_s", "verify_s"):
-        line = {"x": ranks, "y": [row[name] for row in rows], "mode": "lines+markers", "name": name[:-2]}
-        figure.add_scatter(**line, row=1, col=1)
-    memory = [row["peak_rss_bytes"] / 2**20 for row in rows]
-    figure.add_scatter(x=ranks, y=memory, mode="lines+markers", name="memory", row=1, col=2)
-    figure.update_xaxes(title="ranks", type="log")
-    figure.update_yaxes(title="seconds", type="log", col=1)
-    figure.update_yaxes(title="peak memory, MiB", rangemode="tozero", col=2)
-    figure.update_layout(template="plotly_white", width=1000, height=380, margin={"t": 30, "b": 60})
-    figure.write_html(path)
+    ranks = [float(row["ranks"]) for row in rows]
+    times = [
+        Series(name[:-2], ranks, [row[name] for row in rows], color)
+        for name, color in (("search_s", "c0"), ("verify_s", "c1"))
+    ]
+    memory = [Series("memory", ranks, [row["peak_rss_bytes"] / 2**20 for row in rows], "c2")]
+    axis = Axis("ranks", log=True, ticks=[(each, f"{each:.0f}") for each in ranks])
+    seconds = xy_chart(times, axis, Axis("seconds", log=True), "seconds over ranks")
+    mebibytes = xy_chart(memory, axis, Axis("peak memory, MiB", from_zero=True), "memory over ranks")
+    section = Section("Growth", [Figure(seconds, "Seconds of one run."), Figure(mebibytes, "Of the whole process.")])
+    write_file(path, render("Synthesis over ranks", "meshes", [section]))
 
 
 def main() -> None:

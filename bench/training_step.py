@@ -10,9 +10,12 @@ import sys
 import time
 
 from hocket.base import processes
+from hocket.base.files import write_file
 from hocket.base.memory import peak_rss_bytes
 from hocket.base.units import format_bytes, format_time
 from hocket.bench.command_line import command_line
+from hocket.report import Figure, Section, render
+from hocket.report.charts import Axis, Series, xy_chart
 from hocket.simulator import Fidelity, simulate_traces
 from hocket.topology import load
 from hocket.workload.accelerators import ACCELERATORS
@@ -58,34 +61,19 @@ def _in_own_process(dp: int, micro_batches: int, model: str) -> Row:
 
 def _plot(rows: dict[str, list[Row]], path: str) -> None:
     """CPU seconds over ranks (the same nodes on each) and over nodes (of the same ranks): straight where linear."""
-    from plotly import graph_objects
-    from plotly.subplots import make_subplots
-
-    figure = make_subplots(1, 2, horizontal_spacing=0.12)
-    for model, symbol in zip(rows, ("circle", "square-open"), strict=True):
-        for column, (fixed, value, over) in enumerate(
-            (("micro_batches", _MICRO_BATCHES, "ranks"), ("ranks", _TP * _PP * _DP, "nodes")), start=1
-        ):
+    figures = []
+    for fixed, value, over, title in (
+        ("micro_batches", _MICRO_BATCHES, "ranks", f"ranks, {_MICRO_BATCHES} micro-batches each"),
+        ("ranks", _TP * _PP * _DP, "nodes", f"nodes of {_TP * _PP * _DP} ranks"),
+    ):
+        series = []
+        for model, color in zip(rows, ("c0", "c1"), strict=True):
             points = sorted((row for row in rows[model] if row[fixed] == value), key=lambda row: row[over])
-            figure.add_trace(
-                graph_objects.Scatter(
-                    x=[row[over] for row in points],
-                    y=[row["simulate_s"] for row in points],
-                    name=model,
-                    legendgroup=model,
-                    showlegend=column == 1,
-                    mode="lines+markers",
-                    marker={"symbol": symbol, "size": 9},
-                    line={"color": "#1f4e79" if symbol == "circle" else "#d1603d"},
-                ),
-                1,
-                column,
-            )
-    figure.update_xaxes(title=f"ranks, {_MICRO_BATCHES} micro-batches each", rangemode="tozero", col=1)
-    figure.update_xaxes(title=f"nodes of {_TP * _PP * _DP} ranks", rangemode="tozero", col=2)
-    figure.update_yaxes(title="CPU seconds to simulate", rangemode="tozero")
-    figure.update_layout(template="plotly_white", width=1000, height=380, margin={"t": 30, "b": 60})
-    figure.write_html(path)
+            times = [row["simulate_s"] for row in points]
+            series.append(Series(model, [row[over] for row in points], times, color))
+        across, up = Axis(title, from_zero=True), Axis("CPU seconds to simulate", from_zero=True)
+        figures.append(Figure(xy_chart(series, across, up, f"seconds over {over}"), f"Over {over}."))
+    write_file(path, render("Simulation of a training step", "by size", [Section("Growth", figures)]))
 
 
 def main() -> None:

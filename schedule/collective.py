@@ -169,7 +169,9 @@ class Collective:
         if self.conditions is not None:
             return self.conditions.chunk_bytes
         if self.block_bytes is not None:
-            blocks = np.array(self.block_bytes, object)[:, None]
+            # Python's own numbers, where products of blocks and chunks would not fit into 64 bits.
+            fits = max(self.block_bytes) * self.chunks_per_rank < 2**63
+            blocks = np.array(self.block_bytes, np.int64 if fits else object)[:, None]
             edges = blocks * np.arange(self.chunks_per_rank + 1) // self.chunks_per_rank
             return np.diff(edges).astype(np.int64).ravel()
         return np.tile(self.slot_bytes, self.num_ranks) if self.kind.in_pairs else self.slot_bytes

@@ -16,6 +16,7 @@ with late_imports(__name__):
     from hocket.simulator.fidelity import Fidelity
     from hocket.simulator.memory import RemoteMemory, parse_remote_memory
     from hocket.simulator.models import LinkSetting, Model, Queueing, Switching
+    from hocket.simulator.packets import LinkPackets, Packets, PacketTraffic, parse_packets
     from hocket.simulator.placement import parse_placement
     from hocket.simulator.prediction import CollectiveTime, Occupancy, Prediction
     from hocket.simulator.timeline import write_timeline
@@ -26,13 +27,17 @@ __all__ = [
     "Disturbance",
     "Fidelity",
     "Flow",
+    "LinkPackets",
     "LinkSetting",
     "Model",
     "Occupancy",
+    "PacketTraffic",
+    "Packets",
     "Prediction",
     "Queueing",
     "RemoteMemory",
     "Switching",
+    "parse_packets",
     "parse_placement",
     "parse_remote_memory",
     "simulate_collective",

@@ -342,7 +342,7 @@ def simulate_traces(
 
 def _folds(traces: TraceSet, topology: Topology, fidelity: Fidelity) -> Iterator[Fold]:
     """Which ranks may stand for others, where nobody asks for every link's record."""
-    if fidelity.record_links or traces.num_ranks > topology.num_ranks:
+    if not fidelity.may_fold or fidelity.record_links or traces.num_ranks > topology.num_ranks:
         return
     if per_link(fidelity.queueing, Queueing, topology).any():
         return  # links that choose free at one instant what goes next in the order of what went before it, anywhere

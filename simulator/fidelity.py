@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from hocket.base.errors import SimulationError
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
+from hocket.simulator.packets import Packets
 from hocket.topology import FabricRouting, Topology, routing_of
 
 __all__ = ["STANDARD", "Fidelity"]
@@ -17,7 +18,8 @@ class Fidelity:
     None: as the topology routes); how many times as long a rank computes while it
     communicates. Whether to record what every link did when (for timelines), in about how many bins of time (even; 0:
     none) how busy it was, in constant memory, and what collectives take without any bytes (CollectiveTime.regime).
-    Whether one rank may stand for all where all do alike (exact; it saves time and memory).
+    Whether one rank may stand for all where all do alike (exact; it saves time and memory). How packets are (None: as
+    by default, of model packet alone).
 
     Raises SimulationError for an unknown model, a slowdown below 1, and an odd number of bins.
     """
@@ -31,12 +33,15 @@ class Fidelity:
     latencies: bool = False
     fold: bool = True
     routing: str | None = None
+    packets: Packets | None = None
 
     def __post_init__(self) -> None:
         if self.model not in set(Model):
             raise SimulationError(f"unknown model '{self.model}'; there are {', '.join(Model)}")
         if self.link_bins < 0 or self.link_bins % 2:
             raise SimulationError(f"link_bins must be even and not negative, got {self.link_bins}")
+        if self.packets is not None and self.model != Model.PACKET:
+            raise SimulationError(f"settings of packets are for model packet, {self.model} has none")
         slowdown = self.overlap_slowdown
         if slowdown < 1 or slowdown.numerator >= 2**31:
             raise SimulationError(
@@ -46,7 +51,12 @@ class Fidelity:
     @property
     def shares_links(self) -> bool:
         """Whether links may be at several messages at a time, so that bounds in slots of messages do not hold."""
-        return self.model in (Model.ANALYTICAL, Model.FLOW)
+        return self.model in (Model.ANALYTICAL, Model.FLOW, Model.PACKET)
+
+    @property
+    def may_fold(self) -> bool:
+        """Whether one rank may stand for others that do alike: of packets not, whose inputs take turns at a switch."""
+        return self.fold and self.model != Model.PACKET
 
     def routed(self, topology: Topology) -> FabricRouting:
         """How messages are routed. Raises TopologyError for a routing that is none for the topology."""

@@ -33,6 +33,7 @@ class Model(StrEnum):
     ANALYTICAL = "analytical"
     CONGESTION = "congestion"
     FLOW = "flow"
+    PACKET = "packet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +77,12 @@ NETWORK_MODELS = Registry(
             summary="links shared max-min fairly by all that flows through them at once",
             leaves_out="packets, queues, start-up; a flow loads its whole stretch at once",
             validated_by="SimGrid, on paths of every routing; brute-force progressive filling; hand-computed shares",
+        ),
+        NetworkModel(
+            name=Model.PACKET,
+            summary="packets through switches with finite buffers: PFC, credits or loss, ECN, waits behind others",
+            leaves_out="the work of NICs; pauses, credits and acknowledgements take latency but no bandwidth",
+            validated_by="closed forms of packets in a pipeline; hand-computed incast, pauses and losses; conservation",
         ),
     ),
     SimulationError,

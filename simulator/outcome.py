@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.simulator.packets import PacketTraffic
+
 __all__ = ["Outcome"]
 
 
@@ -13,7 +15,8 @@ class Outcome:
     """Times of each node of the workload (-1: never), the use of each link, and what each link did when (if recorded).
 
     `cause` and `slowed_ps` as in Prediction. `bin_busy_ps` is the busy time of each link in bins of `bin_ps`,
-    link after link; empty unless asked for. `folded` is how many ranks each that was simulated stood for. All columns
+    link after link; empty unless asked for. `packets` is there of model packet. `folded` is how many ranks each that
+    was simulated stood for. All columns
     int64 except `cause`, `occupancy_link`, `occupancy_collective` and `occupancy_message`: int32.
     """
 
@@ -33,6 +36,7 @@ class Outcome:
     bin_busy_ps: NDArray[np.int64]
     events: int
     folded: int = 1
+    packets: PacketTraffic | None = None
 
     def unfolded(self, order: int, link: NDArray[np.int32]) -> "Outcome":
         """The outcome for `order` ranks of that of one, when `link` stands for each link. Nobody waits for another."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.units import format_time
+from hocket.simulator.packets import PacketTraffic
 from hocket.simulator.workload import Workload
 from hocket.topology import DEFAULT_ROUTING, Topology
 from hocket.topology.routing_tables import has_several_paths
@@ -91,6 +92,7 @@ class Prediction:
     collectives are those of the ranks that are left, columns over ranks and links those of all.
     `assumed` says, in sentences, what the prediction takes for granted of the
     machine and its software. `message_launch_ps` is how long each message took to begin (int64; None: no time).
+    `packets` is what happened to packets (None but for model packet).
     """
 
     model: str
@@ -118,6 +120,7 @@ class Prediction:
     notes: tuple[str, ...]
     assumed: tuple[str, ...] = ()
     message_launch_ps: NDArray[np.int64] | None = None
+    packets: PacketTraffic | None = None
 
     def headline(self) -> str:
         """The prediction in one short line."""

@@ -22,6 +22,8 @@ from hocket.topology import Paths, Topology, routing_of
 
 __all__ = ["ProgramTimes"]
 
+_STEADY = 16  # passes, after which each takes as long as the one before
+
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
@@ -75,6 +77,7 @@ class ProgramTimes:
         self._machine = topology.machine[self._group[self._group < topology.num_ranks]].tolist()
         self._largest = Passes.largest_message(program)
         self._columns: dict[tuple[int, int, int], _Columns] = {}
+        self._steady: dict[tuple[int, str, int, Pace | None], list[int | None]] = {}
 
     def at(
         self,
@@ -91,6 +94,8 @@ class ProgramTimes:
 
         Instances do alike: they begin together, their messages take the same links at the same times, and links are
         shared by what is on them, in whatever order it came. So one is simulated whose messages count as many.
+
+        Of many passes the first are simulated, and the others take as long as the last of these.
         """
         program = self.program if protocol is None else replace(self.program, protocol=protocol)
         pace = protocols[program.protocol].pace
@@ -100,6 +105,15 @@ class ProgramTimes:
         if rest:
             raise SimulationError(f"{program.name}: {size_bytes} bytes have no {instances} equal parts")
         passes = Passes.of(program, share, protocols, self._machine, self._largest)
+        if len(passes) > 2 * _STEADY:
+            steady = _STEADY * int(passes.chunk_bytes[0, 0]) * program.chunks_per_loop * instances
+            key = steady, program.protocol, instances, passes.pace
+            if key not in self._steady:
+                self._steady[key] = [self.at(count * steady, protocols, protocol, instances) for count in (1, 2)]
+            first, both = self._steady[key]
+            return (
+                None if first is None or both is None else both + (both - first) * (size_bytes - 2 * steady) // steady
+            )
         network = _network(self._topology, pace, self._sending.tobytes(), self._ends.tobytes())
         if network is None:
             return None

@@ -22,6 +22,8 @@ from hocket.simulator.launches import Launches
 from hocket.simulator.message_paths import message_paths, port_notes
 from hocket.simulator.models import Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.outcome import Outcome
+from hocket.simulator.packet_channels import packet_notes, packet_settings
+from hocket.simulator.packets import PacketTraffic
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
 from hocket.simulator.spelled_out import SpelledOut
 from hocket.simulator.workload import CannotFold, CollectiveCall, NodeKind, Replicas, Workload, single_call
@@ -56,9 +58,7 @@ def simulate(
     not connected, DeadlockError when nodes are left that can never happen, and SimulationError for a fidelity that the
     topology cannot have.
     """
-    fidelity.check(topology)
-    routing = fidelity.routed(topology)
-    _check_ranks(workload, topology)
+    routing = _checked_routing(workload, topology, fidelity)
     placed = workload.placed()
     calls = placed.calls
 
@@ -106,8 +106,9 @@ def simulate(
         link_use=_link_use(outcome, topology.num_links) if fidelity.link_bins else None,
         events=outcome.events,
         folded=outcome.folded,
-        notes=(*topology.notes, *workload.notes, *_notes(placed, followed or [], topology, fidelity)),
+        notes=(*topology.notes, *workload.notes, *_notes(placed, followed or [], topology, fidelity, outcome.packets)),
         message_launch_ps=message_launch_ps,
+        packets=outcome.packets,
     )
 
 
@@ -184,13 +185,16 @@ def _splits(
     return [choice.splits if isinstance(choice, CollectivePlan) else routing.splits(topology) for choice in followed]
 
 
-def _check_ranks(workload: Workload, topology: Topology) -> None:
+def _checked_routing(workload: Workload, topology: Topology, fidelity: Fidelity) -> FabricRouting:
+    """How messages are routed, where topology, workload and fidelity go together."""
+    fidelity.check(topology)
     ranks = workload.job_ranks
     if ranks > topology.num_ranks:
         raise TopologyError(
             f"{topology.name} has {topology.num_ranks} ranks, the workload {ranks}:"
             f" choose a topology with at least {ranks} ranks"
         )
+    return fidelity.routed(topology)
 
 
 def _launched(
@@ -281,7 +285,7 @@ def _run(
         return expansion.folded_back(
             run_engine(engine_job(expansion.workload, topology, routing), plans, topology, fidelity)
         )
-    may_fold = fidelity.fold and not fidelity.record_links and workload.is_one_call_of(topology.num_ranks)
+    may_fold = fidelity.may_fold and not fidelity.record_links and workload.is_one_call_of(topology.num_ranks)
     folded = plans[0].folded if may_fold else None
     if folded is None:
         return run_engine(job, plans, topology, fidelity)
@@ -294,20 +298,22 @@ def run_engine(job: Job, followed: list[CollectivePlan], topology: Topology, fid
 
 
 def _replay(job: Job, plans: list[Plan], topology: Topology, fidelity: Fidelity) -> Outcome:
-    return Outcome(
-        **replay(
-            job,
-            plans,
-            topology.graph,
-            fidelity.model,
-            stores=per_link(fidelity.switching, Switching, topology),
-            queueing=per_link(fidelity.queueing, Queueing, topology),
-            slowdown=(fidelity.overlap_slowdown.numerator, fidelity.overlap_slowdown.denominator),
-            record_occupancy=fidelity.record_links,
-            link_bins=fidelity.link_bins,
-            adaptive=fidelity.routed(topology).policy.chooses,
-        )
+    found = replay(
+        job,
+        plans,
+        topology.graph,
+        fidelity.model,
+        stores=per_link(fidelity.switching, Switching, topology),
+        queueing=per_link(fidelity.queueing, Queueing, topology),
+        slowdown=(fidelity.overlap_slowdown.numerator, fidelity.overlap_slowdown.denominator),
+        record_occupancy=fidelity.record_links,
+        link_bins=fidelity.link_bins,
+        adaptive=fidelity.routed(topology).policy.chooses,
+        packets=packet_settings(job, plans, topology, fidelity),
     )
+    if "packets" in found:
+        found["packets"] = PacketTraffic.of(found["packets"]).until(int(found["finish_ps"].max(initial=0)))
+    return Outcome(**found)
 
 
 def _fastest(
@@ -338,16 +344,21 @@ def _name_all_routes(placed: Workload, followed: Sequence[CollectivePlan | Spell
 
 
 def _notes(
-    placed: Workload, followed: Sequence[CollectivePlan | SpelledOut], topology: Topology, fidelity: Fidelity
+    placed: Workload,
+    followed: Sequence[CollectivePlan | SpelledOut],
+    topology: Topology,
+    fidelity: Fidelity,
+    packets: PacketTraffic | None,
 ) -> list[str]:
-    """What is to be said of the plans that were followed, once each, of what crosses the topology's ports, and of a
-    routing that was asked for."""
+    """What is to be said of the plans that were followed, once each, of what crosses the topology's ports, of a
+    routing that was asked for, and of virtual channels and trains."""
     spelled_out = [choice.workload for choice in followed if not isinstance(choice, CollectivePlan)]
     crossings = chain.from_iterable(each.crossings for each in (placed, *spelled_out))
     idle = one_path_notes(topology) if fidelity.routing is not None else ()
     unslowed = (_UNSLOWED,) if placed.side_by_side and fidelity.overlap_slowdown != 1 else ()
     said = dict.fromkeys(choice.note for choice in followed if choice.note)
-    return [*said, *port_notes(crossings, topology), *idle, *unslowed]
+    of_packets = packet_notes(packets, fidelity, topology)
+    return [*said, *port_notes(crossings, topology), *idle, *unslowed, *of_packets]
 
 
 def _latency(choice: object, call: CollectiveCall, topology: Topology, fidelity: Fidelity) -> int | None:
@@ -362,7 +373,7 @@ def _latency(choice: object, call: CollectiveCall, topology: Topology, fidelity:
 def _time_alone(choice: CollectivePlan, call: CollectiveCall, topology: Topology, fidelity: Fidelity) -> int:
     """Picoseconds that a call takes when its group does nothing else."""
     without_record = replace(fidelity, record_links=False, link_bins=0, latencies=False)
-    folded = choice.folded if fidelity.fold and call.group == tuple(range(topology.num_ranks)) else None
+    folded = choice.folded if fidelity.may_fold and call.group == tuple(range(topology.num_ranks)) else None
     if folded is None:
         job, plan = _job_alone(call.group, topology.num_ranks, topology), choice.plan
     else:

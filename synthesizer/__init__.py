@@ -1,5 +1,6 @@
 """Makes schedules for a topology."""
 
+from hocket.synthesizer.all_to_all_planner import AllToAllPlanner
 from hocket.synthesizer.chunking import ChunkChoice, choose_chunks
 from hocket.synthesizer.engine import Engine
 from hocket.synthesizer.engines import ENGINES, engine_names
@@ -15,6 +16,7 @@ from hocket.synthesizer.windows import ScheduleWindow, windows
 __all__ = [
     "AUTO",
     "ENGINES",
+    "AllToAllPlanner",
     "ChunkChoice",
     "Engine",
     "Objective",

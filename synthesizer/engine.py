@@ -37,13 +37,16 @@ class Engine(Protocol):
 class NamedEngine(Entry, ABC):
     """An `Engine` that a user can ask for: `collectives` that it does, networks that it `needs`, and up to what `size`,
     in words. `tireless`: it goes on improving as long as there is time; `folds`: its schedules need not be spelled out;
-    `as_asked`: it is neither turned around in time nor put together from halves."""
+    `as_asked`: it is neither turned around in time nor put together from halves. `enough_percent`: of what it finds
+    within so many per cent of the bound `auto` looks for nothing better that costs more than a moment, unless there is
+    a time limit (None: it does)."""
 
     collectives: str
     size: str
     tireless: bool = False
     folds: bool = False
     as_asked: bool = False
+    enough_percent: int | None = None
 
     @abstractmethod
     def why_not(self, problem: Problem) -> str | None: ...

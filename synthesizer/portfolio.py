@@ -34,6 +34,8 @@ AFFORDABLE_S = 10.0
 _GOOD_ENOUGH = 1_000_100
 # From this part of the bound on a gain is worth all the time that is affordable.
 _LARGE_GAIN = 0.2
+# Engines that cost no more are asked even where what was found is said to be enough.
+_MOMENT_S = 0.1
 # Collectives that take a millisecond are worth all of it, quicker ones a part.
 _LONG_PS = 10**9
 
@@ -81,15 +83,21 @@ def best_schedule(
     search = replace(search, target_ps=max(search.target_ps, good_enough_ps(problem.bound)))
     if best is not None and best.time_ps <= search.target_ps:
         return best
+    enough_ps: int | None = None
     try:
         for way in _choose(problem, engine, affordable_s, search):
             if asked_engines.among is not None and way not in asked_engines.among:
                 continue
-            if best is not None and engine == AUTO and way.seconds(problem) > worth_s(best, problem, affordable_s):
+            worth = math.inf if best is None or engine != AUTO else worth_s(best, problem, affordable_s)
+            if enough_ps is not None and best is not None and best.time_ps <= enough_ps and not search.tireless:
+                worth = min(worth, _MOMENT_S)
+            if way.seconds(problem) > worth:
                 continue
             if not engine_named(way.name).folds:
                 require_memory(problem)
             progress.engine = way.name
+            percent = engine_named(way.name).enough_percent
+            enough_ps = enough_ps if percent is None else problem.bound.time_ps * percent // 100
             for schedule in way.solve(problem, search):
                 asked_engines.times[way] = min(schedule.time_ps, asked_engines.times.get(way, schedule.time_ps))
                 if best is None or (schedule.time_ps, -_proved_ps(schedule)) < (best.time_ps, -_proved_ps(best)):

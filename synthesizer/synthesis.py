@@ -10,6 +10,7 @@ from hocket.base.errors import ScheduleError
 from hocket.base.memory import peak_rss_bytes
 from hocket.schedule import AnySchedule, Bound, Collective, VerifyReport, verify
 from hocket.synthesizer.chunking import choose_chunks
+from hocket.synthesizer.engines.balancing import ENOUGH_PERCENT, Balancing
 from hocket.synthesizer.objective import Objective, aim, resize
 from hocket.synthesizer.portfolio import AFFORDABLE_S, AUTO, AskedEngines, best_schedule, share_of_worth
 from hocket.synthesizer.problem import Problem
@@ -19,6 +20,8 @@ from hocket.topology import Topology
 
 __all__ = ["Synthesized", "solve", "synthesize"]
 
+_BALANCING = Balancing()
+_SECOND_LOOK_S = 1.0
 # From this share of worth on (50 us) more than the trials of numbers of chunks is searched.
 _WORTH_MORE = 0.05
 
@@ -112,6 +115,8 @@ def solve(
         tireless = replace(search, tireless=time_limit_s is not None)
         if not free_chunks:
             return best_schedule(aimed, tireless, engine, affordable_s)
+        if time_limit_s is None and (quick := _quick_schedule(aimed, search, engine)) is not None:
+            return quick
         choice = choose_chunks(aimed.cut, search, engine)
         chosen = aimed.cut(choice.schedule.collective.chunks_per_rank)
         share = share_of_worth(choice.schedule.time_ps) if time_limit_s is None else 1.0
@@ -126,3 +131,15 @@ def solve(
     seconds = time.perf_counter() - begin
     schedule = replace(resize(found, problem.collective.size_bytes), seed=search.seed)
     return Synthesized.of(schedule, problem, seconds)
+
+
+def _quick_schedule(problem: Problem, search: Search, engine: str) -> AnySchedule | None:
+    """Of an all_to_all of uneven blocks what planning gives at once, cut as the planner cuts it, or what engines find
+    in a second more where that is not near the bound; None for others."""
+    if engine not in (AUTO, _BALANCING.name) or _BALANCING.why_not(problem.alone or problem) is not None:
+        return None
+    cut = _BALANCING.cut(problem)
+    schedule = best_schedule(cut, search, _BALANCING.name)
+    if engine != AUTO or schedule.time_ps * 100 <= cut.bound_any_chunks.time_ps * ENOUGH_PERCENT:
+        return schedule
+    return best_schedule(cut, search, engine, _SECOND_LOOK_S, schedule)

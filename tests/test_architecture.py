@@ -26,7 +26,7 @@ ROOMS = {
 }
 FOLDERS = set(ROOMS)
 FACES = {
-    "bench": FOLDERS | {"api"},
+    "bench": FOLDERS | {"api", "report"},
     "report": FOLDERS,
     "docs": FOLDERS | {"api"},
     "api": FOLDERS | {"report", "bench/peers", "bench/claims"},
@@ -126,7 +126,6 @@ PACKAGES = {
     "highspy": {"schedule", "synthesizer"},
     "pyarrow": {"simulator/analysis"},
     "pandas": {"api"},
-    "plotly": {"report", "bench"},
     "rich": {"cli", "bench"},
     "typer": {"cli"},
 }
@@ -261,7 +260,7 @@ def test_a_tree_on_disk_is_read_without_its_links(tmp_path: Path) -> None:
     [
         ("import hocket", {"numpy", "yaml", "msgspec", "hocket._core"}),
         ("import hocket.plugin.autoload", {"numpy", "yaml", "msgspec", "hocket._core", "torch"}),
-        ("import hocket.cli", {"numpy", "torch", "google", "rich", "plotly"}),
+        ("import hocket.cli", {"numpy", "torch", "google", "rich"}),
     ],
 )
 def test_what_everybody_loads_is_quick(statement: str, slow: set[str]) -> None:

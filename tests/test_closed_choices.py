@@ -24,6 +24,7 @@ PICKS = {
     ("schedule/flow_bounds.py", "kind"): "these flows bound no others",
     ("src/hocket/api/nccl/buffers.py", "buffers"): "what a policy does not go with",
     ("src/hocket/api/nccl/buffers.py", "policy"): "what does not go with the buffers",
+    ("src/hocket/api/simulate/options.py", "model"): "options that one model alone has",
     ("schedule/switch_proof.py", "program.kind"): "of all others every rank has all chunks",
     ("simulator/astra/collectives.py", "algorithm"): "what some cannot do",
     ("simulator/astra/setup.py", "AstraBackend(backend)"): "what one cannot do",

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10
 
-from hocket.report.figures import PALETTE
-
 __all__ = ["bars", "lines"]
 
 _WIDTH, _HEIGHT, _LEFT, _TOP = 900, 300, 90, 52
+_COLORS = ("#2458a6", "#d1662b", "#3c8d5a", "#8457a8", "#b8901f", "#b03a5b", "#4aa3b5", "#6b7684")
 _GREY, _INK = "#d5dbe1", "#222"
 _FONT = 'font-family="system-ui, DejaVu Sans, sans-serif" font-size="12"'
 
@@ -43,7 +42,7 @@ def bars(groups: Sequence[str], series: Mapping[str, Sequence[float | None]], ti
                 top, bottom = sorted((axis.place(value), axis.place(1.0)))
                 parts.append(
                     f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{max(bottom - top, 0.8):.1f}"'
-                    f' fill="{PALETTE[number]}"><title>{value:.4g}</title></rect>'
+                    f' fill="{_COLORS[number]}"><title>{value:.4g}</title></rect>'
                 )
     for at, name in enumerate(groups):
         x, y = _LEFT + (at + 0.5) * step, _TOP + _HEIGHT + 14
@@ -59,7 +58,7 @@ def lines(xs: Sequence[float], names: Sequence[str], series: Mapping[str, Sequen
     parts = _grid(axis)
     for number, values in enumerate(series.values()):
         points = " ".join(f"{x:.1f},{axis.place(value):.1f}" for x, value in zip(places, values, strict=True))
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{PALETTE[number]}" stroke-width="2"/>')
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{_COLORS[number]}" stroke-width="2"/>')
     parts += [_text(x, _TOP + _HEIGHT + 16, name, "middle") for x, name in zip(places, names, strict=True)]
     return _svg(parts, list(series), title, 30)
 
@@ -78,7 +77,7 @@ def _svg(parts: Sequence[str], names: Sequence[str], title: str, below: int) -> 
     height = _TOP + _HEIGHT + below
     head = [_text(_LEFT, 18, title, "start", ' font-weight="bold"')]
     x = _LEFT
-    for color, name in zip(PALETTE, names, strict=False):
+    for color, name in zip(_COLORS, names, strict=False):
         head.append(f'<rect x="{x}" y="27" width="10" height="10" fill="{color}"/>')
         head.append(_text(x + 14, 36, name, "start"))
         x += 30 + 7 * len(name)

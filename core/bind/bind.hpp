@@ -40,6 +40,15 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> give(std::vector<T, Allocator> data) {
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner);
 }
 
+/// One field of every record as a numpy column.
+template <typename Record, typename T>
+/// The engine keeps records, as it fills one at a time; Python wants columns.
+nb::ndarray<nb::numpy, T, nb::ndim<1>> column(const std::vector<Record>& records, T Record::* field) {
+  std::vector<T> values(records.size());
+  for (size_t at = 0; at < records.size(); at++) values[at] = records[at].*field;
+  return give(std::move(values));
+}
+
 /// Runs `work` without the GIL: it must touch no Python object.
 template <typename Work>
 /// So other threads of Python go on, and Ctrl+C is noticed, by whoever polls `Stop` or `check_signals`.
@@ -61,6 +70,7 @@ void bind_synthesizer_symmetry(nb::module_& m);  // a part of `synthesizer`
 void bind_synthesizer_routing(nb::module_& m);   // a part of `synthesizer`
 void bind_demand(nb::module_& m);                // a part of `synthesizer`
 void bind_simulator(nb::module_& m);
+void bind_packets(nb::module_& m);  // a part of `simulator`
 void bind_astra(nb::module_& m);
 void bind_translator(nb::module_& m);
 void bind_device(nb::module_& m);

@@ -15,6 +15,7 @@
 #include "hocket/simulator/replay.hpp"
 #include "hocket/simulator/slack.hpp"
 #include "hocket/topology/graph.hpp"
+#include "packets.hpp"
 #include "transfers.hpp"
 
 namespace hocket::bind {
@@ -59,15 +60,6 @@ void init_job(Job* self, const Graph& graph, In<int64_t> rank_offset, In<uint8_t
       copy(plan_members));
 }
 
-/// One field of every record as a numpy column.
-template <typename Record, typename T>
-/// The engine keeps records, as it fills one at a time; Python wants columns.
-nb::ndarray<nb::numpy, T, nb::ndim<1>> column(const std::vector<Record>& records, T Record::* field) {
-  std::vector<T> values(records.size());
-  for (size_t at = 0; at < records.size(); at++) values[at] = records[at].*field;
-  return give(std::move(values));
-}
-
 /// The settings of links as Python gives them: a byte a link.
 LinkSettings link_settings(const Graph& graph, In<uint8_t> stores, In<uint8_t> queueing) {
   const size_t num_links = graph.links().size();
@@ -94,9 +86,12 @@ Slowdown slowdown_of(const std::pair<int64_t, int64_t>& fraction) {
 // Everything is checked before the lock is given up; from there to the end no object of Python is touched.
 nb::dict replay_job(const Job& job, const std::vector<const Plan*>& plans, const Graph& graph, const std::string& model,
                     In<uint8_t> stores, In<uint8_t> queueing, std::pair<int64_t, int64_t> slowdown,
-                    bool record_occupancy, int32_t link_bins, bool adaptive) {
-  const Fidelity fidelity{link_settings(graph, stores, queueing), slowdown_of(slowdown), record_occupancy, link_bins,
-                          adaptive};
+                    bool record_occupancy, int32_t link_bins, bool adaptive, const PacketSettings* packets) {
+  const bool in_packets = model == "packet";
+  if (in_packets && packets == nullptr) throw SimulationError("model packet: its settings are missing");
+  const Fidelity fidelity{
+      link_settings(graph, stores, queueing),  slowdown_of(slowdown), record_occupancy, link_bins, adaptive,
+      in_packets ? *packets : PacketSettings{}};
   Outcome outcome;
   {
     nb::gil_scoped_release release;
@@ -118,6 +113,7 @@ nb::dict replay_job(const Job& job, const std::vector<const Plan*>& plans, const
   result["bin_ps"] = outcome.bins.width_ps();
   result["bin_busy_ps"] = give(std::vector<Picoseconds>(outcome.bins.busy_ps()));
   result["events"] = outcome.events;
+  if (in_packets) result["packets"] = packet_use(std::move(outcome.packets));
   return result;
 }
 
@@ -172,7 +168,8 @@ void bind_simulator(nb::module_& m) {
                                 "message_priority"_a, "message_stream"_a, "access_memory"_a, "access_service_ps"_a,
                                 "access_latency_ps"_a, "plan_of"_a, "priority_of"_a, "plan_members"_a);
   m.def("replay", &replay_job, "job"_a, "plans"_a, "graph"_a, "model"_a, "stores"_a, "queueing"_a, "slowdown"_a,
-        "record_occupancy"_a, "link_bins"_a, "adaptive"_a);
+        "record_occupancy"_a, "link_bins"_a, "adaptive"_a, "packets"_a.none());
+  bind_packets(m);
   m.def("program_time", &time_program, "kind"_a, "message"_a, "starts"_a, "before"_a, "after"_a, "lag"_a, "latency"_a,
         "row"_a, "connection"_a, "bytes"_a, "busy_ps"_a, "latency_ps"_a, "launch_ps"_a, "paths"_a, "graph"_a,
         "stores"_a, "queueing"_a, "alike"_a);

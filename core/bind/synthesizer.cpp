@@ -35,6 +35,7 @@ void bind_synthesizer(nb::module_& m) {
   bind_trees(m);
   bind_packing(m);
   bind_rounds(m);
+  bind_balancing(m);
   bind_synthesizer_symmetry(m);
   bind_synthesizer_routing(m);
 }

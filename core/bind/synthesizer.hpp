@@ -17,5 +17,6 @@ void bind_matching(nb::module_& m);
 void bind_trees(nb::module_& m);
 void bind_packing(nb::module_& m);
 void bind_rounds(nb::module_& m);
+void bind_balancing(nb::module_& m);
 
 }  // namespace hocket::bind

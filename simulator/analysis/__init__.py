@@ -15,6 +15,7 @@ with late_imports(__name__):
     from hocket.simulator.analysis.json_form import prediction_json, write_prediction
     from hocket.simulator.analysis.knee import AlphaBeta, alpha_beta, crossovers, knee_bytes
     from hocket.simulator.analysis.links import link_table, link_use_table
+    from hocket.simulator.analysis.packets import latency_table, queue_table, queue_use_table
     from hocket.simulator.analysis.ranks import rank_table
     from hocket.simulator.analysis.slack import slack
     from hocket.simulator.analysis.step_report import StepSummary, WhatIf
@@ -62,10 +63,13 @@ __all__ = [
     "group_table",
     "job_facts",
     "knee_bytes",
+    "latency_table",
     "link_table",
     "link_use_table",
     "outcome_of",
     "prediction_json",
+    "queue_table",
+    "queue_use_table",
     "rank_table",
     "read_prediction",
     "require_parquet",

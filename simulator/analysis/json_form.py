@@ -10,6 +10,7 @@ from hocket.base.files import write_json
 from hocket.simulator.analysis.collectives import group_table
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.analysis.critical_path import critical_path
+from hocket.simulator.analysis.packets import packets_json
 from hocket.simulator.analysis.ranks import rank_table
 from hocket.simulator.analysis.steps import step_table
 from hocket.simulator.models import Model
@@ -69,6 +70,7 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
             "messages": prediction.link_messages.tolist(),
             "utilisation": prediction.link_utilisation.tolist(),
         },
+        **({} if prediction.packets is None else {"packets": packets_json(prediction)}),
         "events": prediction.events,
         "folded": prediction.folded,
         "assumed": [*prediction.assumed],

@@ -13,6 +13,7 @@ from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.analysis.critical_path import critical_path
 from hocket.simulator.analysis.json_form import write_prediction
 from hocket.simulator.analysis.links import link_table, link_use_table
+from hocket.simulator.analysis.packets import latency_table, queue_table, queue_use_table
 from hocket.simulator.analysis.ranks import rank_table
 from hocket.simulator.analysis.steps import step_table
 from hocket.simulator.analysis.waits import caused_waits
@@ -24,7 +25,8 @@ __all__ = ["require_parquet", "tables", "write_csv", "write_parquet", "write_tab
 
 def tables(prediction: Prediction) -> dict[str, Columns]:
     """`collectives`, `sorts` of them, `groups`, `ranks`, `caused_waits`, `steps`, `links`; `link_use` where it was
-    recorded, `critical_path` but for model `bound`."""
+    recorded, `critical_path` but for model `bound`; `queues` and `latencies` of model `packet`, `queue_use` where it
+    was recorded."""
     found = {
         "collectives": collective_table(prediction),
         "sorts": sort_table(prediction),
@@ -36,6 +38,10 @@ def tables(prediction: Prediction) -> dict[str, Columns]:
     }
     if prediction.link_use is not None:
         found["link_use"] = link_use_table(prediction)
+    if prediction.packets is not None:
+        found |= {"queues": queue_table(prediction), "latencies": latency_table(prediction)}
+        if prediction.link_use is not None:
+            found["queue_use"] = queue_use_table(prediction)
     if prediction.model != Model.BOUND:
         found["critical_path"] = critical_path(prediction).table()
     return found

@@ -330,38 +330,41 @@ def topology_check(topology: _Text) -> CheckedTopology:
 
 def simulate(
     what: _Text, topology: _Texts = (), size: _Text | None = None, *, model: _Text | None = None,
-    switching: _Texts = (), queueing: _Texts = (), routing: _Text | None = None, overlap_slowdown: _Text = '1',
-    algorithm: _Texts = (), library: _Text | None = None, times: _Text | None = None, nccl_machine: _Text | None = None,
-    nccl_set: _Texts = (), nccl_version: _Text = '2.30.7', degrade: _Texts = (), late: _Texts = (),
-    traffic: _Texts = (), chunks: _Integer = 1, root: _Integer | None = None, runtime: _Text = 'executor',
-    costs: _Text | None = None, compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
-    remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
-    accept_losses: bool = False, json: _Text | None = None, timeline: _Text | None = None, tables: _Text | None = None,
-    parquet: bool = False, csv: _Text | None = None, report: _Text | None = None, compat: _Text | None = None,
-    network: _Text | None = None, system: _Text | None = None, memory: _Text | None = None,
-    num_queues_per_dim: _Integer = 1, injection_scale: _Number = 1.0, rendezvous_protocol: bool = False,
+    switching: _Texts = (), queueing: _Texts = (), routing: _Text | None = None, packets: _Text | None = None,
+    overlap_slowdown: _Text = '1', algorithm: _Texts = (), library: _Text | None = None, times: _Text | None = None,
+    nccl_machine: _Text | None = None, nccl_set: _Texts = (), nccl_version: _Text = '2.30.7', degrade: _Texts = (),
+    late: _Texts = (), traffic: _Texts = (), chunks: _Integer = 1, root: _Integer | None = None,
+    runtime: _Text = 'executor', costs: _Text | None = None, compute_scale: _Text = '1',
+    accelerator: _Text | None = None, reprice: bool = False, remote_memory: _Text | None = None,
+    placement: _Text | None = None, groups: _Text | None = None, accept_losses: bool = False, json: _Text | None = None,
+    timeline: _Text | None = None, tables: _Text | None = None, parquet: bool = False, csv: _Text | None = None,
+    report: _Text | None = None, compat: _Text | None = None, network: _Text | None = None, system: _Text | None = None,
+    memory: _Text | None = None, num_queues_per_dim: _Integer = 1, injection_scale: _Number = 1.0,
+    rendezvous_protocol: bool = False,
 ) -> _SimulationResultOrOther:
     """Predict the time of traces, a schedule, a program or a collective, and how far it is from the lower bound."""
 
 def step(
     traces: _Text, topology: _Text, *, model: _Text | None = None, switching: _Texts = (), queueing: _Texts = (),
-    routing: _Text | None = None, overlap_slowdown: _Text = '1', algorithm: _Texts = (), library: _Text | None = None,
-    nccl_machine: _Text | None = None, nccl_set: _Texts = (), nccl_version: _Text = '2.30.7', chunks: _Integer = 1,
-    compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
-    remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
-    accept_losses: bool = False, tokens: _Integer | None = None, model_pflop: _Number | None = None,
-    what_if: bool = True, synthesize: bool = False, json: _Text | None = None, report: _Text | None = None,
+    routing: _Text | None = None, packets: _Text | None = None, overlap_slowdown: _Text = '1', algorithm: _Texts = (),
+    library: _Text | None = None, nccl_machine: _Text | None = None, nccl_set: _Texts = (),
+    nccl_version: _Text = '2.30.7', chunks: _Integer = 1, compute_scale: _Text = '1', accelerator: _Text | None = None,
+    reprice: bool = False, remote_memory: _Text | None = None, placement: _Text | None = None,
+    groups: _Text | None = None, accept_losses: bool = False, tokens: _Integer | None = None,
+    model_pflop: _Number | None = None, what_if: bool = True, synthesize: bool = False, json: _Text | None = None,
+    report: _Text | None = None,
 ) -> StepResult:
     """Say where a training step's time goes on a cluster, beside what other libraries would take, and what would
     shorten it the most."""
 
 def validate(
     traces: _Text, topology: _Text, *, model: _Text | None = None, switching: _Texts = (), queueing: _Texts = (),
-    routing: _Text | None = None, overlap_slowdown: _Text = '1', algorithm: _Texts = (), library: _Text | None = None,
-    nccl_machine: _Text | None = None, nccl_set: _Texts = (), nccl_version: _Text = '2.30.7', chunks: _Integer = 1,
-    compute_scale: _Text = '1', accelerator: _Text | None = None, reprice: bool = False,
-    remote_memory: _Text | None = None, placement: _Text | None = None, groups: _Text | None = None,
-    accept_losses: bool = False, fit: _Text | None = None, json: _Text | None = None, report: _Text | None = None,
+    routing: _Text | None = None, packets: _Text | None = None, overlap_slowdown: _Text = '1', algorithm: _Texts = (),
+    library: _Text | None = None, nccl_machine: _Text | None = None, nccl_set: _Texts = (),
+    nccl_version: _Text = '2.30.7', chunks: _Integer = 1, compute_scale: _Text = '1', accelerator: _Text | None = None,
+    reprice: bool = False, remote_memory: _Text | None = None, placement: _Text | None = None,
+    groups: _Text | None = None, accept_losses: bool = False, fit: _Text | None = None, json: _Text | None = None,
+    report: _Text | None = None,
 ) -> ValidationResult:
     """Hold a job's recorded collectives and steps against what is predicted of them, sort by sort."""
 
@@ -380,8 +383,8 @@ def synthesize(
     without: _Texts = (), degrade: _Texts = (), load: _Texts = (), chunks: _Integer | None = None, root: _Integer = 0,
     engine: _Text = 'auto', objective: _Text = 'auto', seed: _Integer = 0, attempts: _Integer | None = None,
     time_limit: _Text | None = None, threads: _Integer | None = None, blocking: bool = False,
-    runtime: _Text | None = None, costs: _Text | None = None, output: _Text | None = None, report: _Text | None = None,
-    json: _Text | None = None,
+    runtime: _Text | None = None, costs: _Text | None = None, explain: bool = False, output: _Text | None = None,
+    report: _Text | None = None, json: _Text | None = None,
 ) -> _SynthesisResultOrOther:
     """Make a schedule of COLLECTIVE for a topology, prove it right, and compare it with a lower bound."""
 

@@ -9,7 +9,7 @@ from hocket.synthesizer.engines.native import Native
 __all__ = ["ENGINES", "engine_named", "engine_names"]
 
 # The files of this folder that hold them. A new one is one line.
-_FILES = ("symmetry", "rounds", "matching", "trees", "packing", "routing", "native", "exact")
+_FILES = ("symmetry", "rounds", "balancing", "matching", "trees", "packing", "routing", "native", "exact")
 ENGINES: Registry[NamedEngine] = Registry.of_files(
     "engine", "hocket.synthesizer.engines", _FILES, "ENGINES", ScheduleError
 )

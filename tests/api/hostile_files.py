@@ -69,9 +69,7 @@ def obeyed(path: str, text: str) -> Iterator[str]:
     """What a reader of the file, or of the terminal (`path` is empty), would obey."""
     suffix = Path(path).suffix
     inside = {"\n"}
-    if suffix in (".html", ".svg", ".xml"):
-        inside |= {"\t", "\x01", "\x1a"}  # plotly's own source has these
-    elif suffix in (".json", ".jsonl"):
+    if suffix in (".json", ".jsonl"):
         inside |= {char for char in text if ord(char) >= 0x80}  # data of others, as they are; below, JSON has none
     for char in {*text} - inside:
         if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}:

@@ -140,12 +140,11 @@ def contents(folder: Path) -> dict[str, str | bytes]:
 
 
 def same(content: bytes | str) -> str | bytes:
-    """Without what is measured, and the names that plotly gives its figures."""
+    """Without what is measured."""
     try:
         text = content if isinstance(content, str) else content.decode()
     except UnicodeDecodeError:
         return content
-    text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "figure", text)
     if '"ran_over"' in text or "# Out of bounds" in text:  # what a run measured
         text = re.sub(r'(?m)^ {4,}\d.*|("(?:time_ps|algbw|busbw)"|Avg bus bandwidth).*', r"\1", text)
     return re.sub(r'\d+\.\d+(e-\d+)? s\b|("(?:\w*seconds|peak_rss_bytes)": )[\d.e-]+', r"\2x s", text)

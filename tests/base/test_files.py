@@ -42,8 +42,6 @@ def test_a_folder_that_cannot_be_made_is_named(place: Path) -> None:
     ids=lambda command: command[0],
 )
 def test_commands_end_with_one_line_and_code_3(place: Path, command: list[str]) -> None:
-    if command[0] == "demo":
-        pytest.importorskip("plotly")
     done = hocket(*command, cwd=place)
     assert done.returncode == 3
     assert done.stderr.startswith("error: file/") and done.stderr.count("\n") == 1

@@ -10,8 +10,8 @@ RING = "simulate all_reduce --size 1MiB --topology ring:8,bandwidth=50GB/s,laten
 UNUSED = {
     "--version": "numpy pydantic yaml rich hocket.topology hocket.simulator",
     "simulate --help": "pydantic yaml hocket.report",
-    f"topology show {RING.split()[-1]}": "pydantic rich google torch plotly hocket.simulator",
-    RING: "pydantic yaml rich google torch plotly hocket.report hocket.translator hocket.chakra.reading"
+    f"topology show {RING.split()[-1]}": "pydantic rich google torch hocket.simulator",
+    RING: "pydantic yaml rich google torch hocket.report hocket.translator hocket.chakra.reading"
     " hocket.nccl.model hocket.simulator.traces hocket.simulator.kernels"
     " hocket.topology.machines.presets hocket.topology.formats",
 }

@@ -1,13 +1,16 @@
-"""Report pages in a real browser: everything is inside the file and every figure is drawn."""
+"""Report pages in a real browser: everything is inside the file, every figure is drawn, all can use them."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from browsing import column, opened
 
 from hocket.report import Cards, Code, Figure, Section, Table, Text, render
-from hocket.report.figures import curves, link_timeline, stacked_times, topology_picture
+from hocket.report.figures import curves, link_timeline, stacked_times
+from hocket.report.network import network_picture
+from hocket.report.node_names import NodeNames
 from hocket.schedule import Collective, Kind, Schedule
 from hocket.topology import Topology, load
 
@@ -39,9 +42,10 @@ def broadcast_on_a_line(topology: Topology) -> Schedule:
 def test_page_is_self_contained_and_draws_every_figure(tmp_path: Path, browser: Any) -> None:
     line = load("mesh:3,bandwidth=1GB/s,latency=0ns")
     switched = load("switch:4,bandwidth=1GB/s,latency=1us")
+    busy = np.linspace(0, 1, switched.num_links)[:, None]
     figures = [
-        topology_picture(line),
-        topology_picture(switched, np.linspace(0, 1, switched.num_links)),
+        network_picture(NodeNames(line), None),
+        network_picture(NodeNames(switched), busy),
         link_timeline(broadcast_on_a_line(line)),
         stacked_times([("machine", {"compute": 2e9, "communication": 1e9})], [2.5e9], "bound"),
         curves([1024, 1 << 20], {"ring": [1.0, 10.0], "bound": [2.0, 12.0]}, "GB/s", "bound"),
@@ -53,39 +57,123 @@ def test_page_is_self_contained_and_draws_every_figure(tmp_path: Path, browser: 
     ]
     path = tmp_path / "report.html"
     path.write_text(render("Title", "what was done", sections), encoding="utf-8")
+    with opened(browser, path) as page:
+        assert page.locator("h2").all_inner_texts() == ["Numbers & <tags>", "Table", "Figures"]
+        assert page.locator("td.number").inner_text() == "3.5 ms"
+        assert page.locator("svg.chart").count() == len(figures)
+        drawn = page.locator("svg.chart").evaluate_all("all => all.map(each => each.getBBox().width)")
+        assert min(drawn) > 100
+        # One bar a transfer: two in the timeline.
+        assert page.locator("figure").nth(2).locator("[data-tip]").count() == 2
+        # Two links of a mesh of three are two lines, those of a switch of four are four.
+        assert [page.locator("figure").nth(at).locator("path.line").count() for at in (0, 1)] == [2, 4]
 
-    page = browser.new_page()
-    problems: list[str] = []
-    requests: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("request", lambda request: requests.append(request.url))
-    page.goto(path.as_uri())
-    page.wait_for_function(f"document.querySelectorAll('.main-svg').length >= {len(figures)}")
-    assert problems == []
-    assert requests == [path.as_uri()]
-    assert page.locator("h2").all_inner_texts() == ["Numbers & <tags>", "Table", "Figures"]
-    assert page.locator("td.number").inner_text() == "3.5 ms"
-    # One bar a transfer: two in the timeline.
-    assert page.locator("figure").nth(2).locator(".bars .point").count() == 2
-    page.close()
+
+def write(path: Path, *blocks: Any) -> Path:
+    path.write_text(render("Title", "what was done", [Section("Section", blocks)]), "utf-8")
+    return path
 
 
 def test_a_narrow_page_needs_no_sideways_scrolling(tmp_path: Path, browser: Any) -> None:
     wide = Table(["machine", "step"], [["one " * 40, "3.5 ms"]])
     path = tmp_path / "report.html"
     path.write_text(render("Title", "what was done", [Section(f"Section{n}", [wide]) for n in range(8)]), "utf-8")
-    page = browser.new_page(viewport={"width": 500, "height": 800})
-    page.goto(path.as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth") == 500
-    page.close()
+    with opened(browser, path, viewport={"width": 500, "height": 800}) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") == 500
 
 
 def test_a_heading_stands_above_its_numbers(tmp_path: Path, browser: Any) -> None:
+    with opened(browser, write(tmp_path / "x.html", Table(["machine", "step"], [["one", "3.5 ms"]]))) as page:
+        aligned = page.eval_on_selector_all("th", "cells => cells.map(cell => getComputedStyle(cell).textAlign)")
+        assert aligned == ["left", "right"]
+
+
+def test_tables_sort_by_what_cells_say_and_long_ones_open(tmp_path: Path, browser: Any) -> None:
+    times = ["2 ms", "18 us", "-", "1.5 s", "900 ns", "at least 3 ms"]
+    names = ["rank 10", "rank 9", "rank 1", "a", "b", "c"]
+    more = [["z", f"{at} h"] for at in range(1, 31)]
+    table = Table(["who", "time"], [*map(list, zip(names, times, strict=True)), *more])
+    with opened(browser, write(tmp_path / "x.html", table)) as page:
+        shown = page.locator("tbody tr:visible")
+        assert shown.count() == 25
+        time = page.get_by_role("button", name="time")
+        time.click()
+        first = ["900 ns", "18 us", "2 ms", "at least 3 ms", "1.5 s", "1 h"]
+        assert column(page.locator("table"), "time")[:6] == first
+        assert column(page.locator("table"), "time")[-1] == "-"
+        assert page.locator("th").nth(1).get_attribute("aria-sort") == "ascending"
+        time.focus()
+        page.keyboard.press("Enter")
+        assert column(page.locator("table"), "time")[:2] == ["-", "30 h"]
+        page.get_by_role("button", name="who").click()
+        assert column(page.locator("table"), "who")[3:6] == ["rank 1", "rank 9", "rank 10"]
+        page.get_by_role("button", name="Show all 36 rows").click()
+        assert shown.count() == 36
+
+
+def test_colours_follow_the_system_and_the_button(tmp_path: Path, browser: Any) -> None:
+    paper = "getComputedStyle(document.querySelector('section')).backgroundColor"
+    with opened(browser, write(tmp_path / "x.html", Text("text")), color_scheme="dark") as page:
+        dark = page.evaluate(paper)
+        page.get_by_role("button", name="Light colours").click()
+        light = page.evaluate(paper)
+        assert (dark, light) == ("rgb(26, 33, 43)", "rgb(255, 255, 255)")
+        page.reload()
+        assert page.evaluate(paper) == light
+        page.emulate_media(media="print")
+        assert not page.get_by_role("button", name="Dark colours").is_visible()
+
+
+def test_a_chart_is_read_with_the_pointer_and_with_arrow_keys(tmp_path: Path, browser: Any) -> None:
+    chart = stacked_times([("one", {"compute": 2e9, "idle": 1e9}), ("two", {"compute": 1e9})], [3e9, 1e9], "bound")
+    with opened(browser, write(tmp_path / "x.html", Figure(chart, "caption"))) as page:
+        tip = page.get_by_role("status")
+        page.locator("svg.chart [data-tip]").nth(1).hover()
+        assert tip.inner_text() == "one: idle 1 ms"
+        page.locator("svg.chart").focus()
+        for _ in range(4):
+            page.keyboard.press("ArrowRight")
+        assert tip.inner_text() == "two: compute 1 ms"
+        page.keyboard.press("Escape")
+        assert not tip.is_visible()
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    "\"' onmouseover=alert(3) x='",
+    "</title></style></script><script>alert(4)</script>",
+    "--><!--provenance--><script>alert(5)</script>",
+    "\u202egnp.exe\u2066 \u200f\x1b[31m\x00",
+    "javascript:alert(6)",
+    "x" * 3_000_000,
+)
+
+
+def test_hostile_names_do_no_harm(tmp_path: Path, browser: Any) -> None:
+    blocks: list[Any] = []
+    for name in HOSTILE:
+        times = stacked_times([(name, {name: 2e9})], [1e9], name)
+        blocks += [Text(name), Code(name), Cards([(name, name, name)]), Table([name, "b"], [[name, name]] * 2)]
+        blocks += [Figure(times, name), Figure(curves([1, 2], {name: [1.0, 2.0]}, name), name)]
     path = tmp_path / "report.html"
-    path.write_text(render("Title", "", [Section("S", [Table(["machine", "step"], [["one", "3.5 ms"]])])]), "utf-8")
+    path.write_text(render(HOSTILE[3], HOSTILE[3], [Section(name, blocks) for name in HOSTILE[:1]]), "utf-8")
+    assert path.stat().st_size < 1_500_000
+    assert not {"\u202e", "\u2066", "\u200f", "\x1b", "\x00"} & set(path.read_text("utf-8"))
+    with opened(browser, path) as page:  # which fails on a dialog
+        assert page.locator("script").count() == 1 and page.locator("img").count() == 0
+        page.locator("svg.chart [data-tip]").first.hover(position={"x": 4, "y": 4})
+        assert HOSTILE[0] in page.get_by_role("status").inner_text()
+
+
+def test_the_browser_runs_no_other_script_than_the_page_s_own(tmp_path: Path, browser: Any) -> None:
     page = browser.new_page()
-    page.goto(path.as_uri())
-    aligned = page.eval_on_selector_all("th", "cells => cells.map(cell => getComputedStyle(cell).textAlign)")
-    assert aligned == ["left", "right"]
+    refused: list[str] = []
+    page.on("console", lambda message: refused.append(message.text))
+    page.goto(write(tmp_path / "x.html", Text("text")).as_uri())
+    image = '<img src="data:," onerror="window.ran = 1">'
+    page.evaluate("image => document.body.insertAdjacentHTML('beforeend', image)", image)
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.ran === undefined")
+    assert any("Content Security Policy" in each for each in refused)
     page.close()

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import opened
 
 import hocket
 
-pytestmark = [pytest.mark.browser, pytest.mark.report]
+pytestmark = pytest.mark.browser
 
 TINY = {
     **{"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 16},
@@ -29,36 +30,27 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_figure_is_drawn_tables_sort_and_points_open(page_path: Path, browser: Any) -> None:
-    page = browser.new_page(viewport={"width": 1200, "height": 900})
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.goto(f"{page_path.as_uri()}#point3")
-    # Speed against memory, time against ranks, and where the time goes of each of the two machines.
-    page.wait_for_function("document.querySelectorAll('.plotly-graph-div .main-svg').length >= 4")
-    heads = ["In numbers", "The best of each topology", "Speed against memory", "Time against ranks"]
-    assert page.locator("h2").all_inner_texts() == [*heads, "Where the time goes", "Every point", "Skipped"]
-    assert page.locator(".plotly-graph-div").count() == 4
-    assert "tp 4, pp 1, dp 2" in page.locator("details[open] summary").inner_text()
-    assert "hocket generate llm" in page.locator("details[open] pre").inner_text()
+    with opened(browser, page_path, viewport={"width": 1200, "height": 900}, fragment="#point3") as page:
+        # Speed against memory, time against ranks, and where the time goes of each of the two topologies.
+        heads = ["Summary", "The best of each topology", "Speed against memory", "Time against ranks"]
+        rest = ["Where the time goes", "Every point", "Skipped", "Provenance"]
+        assert page.locator("h2").all_inner_texts() == [*heads, *rest]
+        assert page.locator("svg.chart").count() == 4
+        assert "tp 4, pp 1, dp 2" in page.locator("details[open] summary").inner_text()
+        assert "hocket generate llm" in page.locator("details[open] pre").inner_text()
 
-    table = page.locator("section", has=page.get_by_role("heading", name="Every point")).locator("table.sorted").first
-    column = table.locator("th").all_inner_texts().index("memory")
-    for reverse in (False, True):
-        table.locator("th").nth(column).click()
-        keys = table.locator(f"tbody td:nth-child({column + 1})").evaluate_all(
-            "cells => cells.map(c => +c.dataset.key)"
-        )
-        assert len(keys) > 8 and keys == sorted(keys, reverse=reverse)
+        table = page.locator("section", has=page.get_by_role("heading", name="Every point")).locator("table").first
+        at = table.locator("th").all_inner_texts().index("memory")
+        for reverse in (False, True):
+            table.get_by_role("button", name="memory").click()
+            cells = table.locator(f"tbody td:nth-child({at + 1})")
+            keys = cells.evaluate_all("cells => cells.map(c => +c.dataset.key)")
+            assert len(keys) > 8 and keys == sorted(keys, reverse=reverse)
 
-    assert "does not divide the 8 ranks" in page.locator("summary", has_text="impossible plans").inner_text()
-    page.evaluate(
-        "document.querySelector('.plotly-graph-div').emit('plotly_click', {points: [{customdata: 'point1'}]})"
-    )
-    assert page.locator("details#point1").get_attribute("open") is not None
-    assert page.evaluate("document.documentElement.scrollWidth") == 1200
-    assert problems == []
-    page.close()
+        assert "does not divide the 8 ranks" in page.locator("summary", has_text="impossible plans").inner_text()
+        page.locator("svg.chart [data-opens=point1]").first.click()
+        assert page.locator("details#point1").get_attribute("open") is not None
+        assert page.evaluate("document.documentElement.scrollWidth") == 1200
 
 
 def test_the_page_can_be_asked_again(page_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from in_process import hocket
 
 from hocket.base.errors import Infeasible
+from hocket.report.node_names import NodeNames
 from hocket.report.topology_parts import Role, parts_of
 from hocket.report.topology_picture import draw_topology
 from hocket.topology import load
@@ -91,4 +92,30 @@ def test_the_command_draws(tmp_path: Path) -> None:
 
 def test_what_cannot_be_seen_is_refused() -> None:
     with pytest.raises(Infeasible, match="a machine of 1024 GPUs has no picture: at most 512"):
-        draw_topology(load("mesh:32x32,bandwidth=50GB/s,latency=500ns"))
+        draw_topology(load("switch:1024,bandwidth=50GB/s,latency=500ns"))
+    with pytest.raises(Infeasible, match="4096 ranks without switches have no picture: at most 1200"):
+        draw_topology(load("mesh:64x64,bandwidth=50GB/s,latency=500ns"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "columns", "rows"),
+    [("mesh:6", 6, 1), ("mesh:4x3", 4, 3), ("torus:32x32", 32, 32), ("ring:8", 5, 5)],
+)
+def test_ranks_without_switches_are_drawn_as_their_shape(spec: str, columns: int, rows: int) -> None:
+    topology = load(f"{spec},bandwidth=50GB/s,latency=500ns")
+    root = ElementTree.fromstring(draw_topology(topology))
+    circles = list(root.iter(f"{SVG}circle"))
+    assert len(circles) == topology.num_ranks
+    for key, places in (("cx", columns), ("cy", rows)):
+        assert len({circle.get(key) for circle in circles}) == places
+    pairs = {frozenset(ends) for ends in zip(topology.src.tolist(), topology.dst.tolist(), strict=True)}
+    legend = max(len(topology.dimensions), 1)
+    assert len(list(root.iter(f"{SVG}path"))) == len(pairs) + legend
+
+
+def test_a_switch_of_no_class_is_a_switch_in_pictures_and_names() -> None:
+    topology = load("switch:4,bandwidth=50GB/s,latency=1us")
+    assert "switch" in words(draw_topology(topology))
+    assert NodeNames(topology).link(0) == "rank 0 → switch (dimension 0)"
+    cluster = NodeNames(load("dgx-h100:nodes=2"))
+    assert {"NVSwitch of node 1", "NIC 7 of node 0", "leaf 0", "spine"} <= set(cluster.names)

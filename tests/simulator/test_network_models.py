@@ -159,6 +159,8 @@ def test_the_ladder_is_what_the_engine_runs() -> None:
     collective, ring = Collective(Kind.ALL_REDUCE, 4, 4000), load("ring:4,bandwidth=1GB/s,latency=1ns")
     for name in NETWORK_MODELS:
         prediction = simulate_collective(collective, ring, "ring", fidelity=Fidelity(name))
-        # six steps of 1000 B: 1 us and 1 ns each; what must come in at each rank takes half of that
-        assert prediction.time_ps == (3_001_000 if name == Model.BOUND else 6_006_000), name
+        # six steps of 1000 B: 1 us and 1 ns each, of packets 82 ns more; what must come in at each rank takes half of
+        # that
+        expected = {Model.BOUND: 3_001_000, Model.PACKET: 6_006_000 + 6 * 82 * NS}
+        assert prediction.time_ps == expected.get(name, 6_006_000), name
         assert prediction.model == name

@@ -8,7 +8,7 @@ import pytest
 
 from hocket.base.errors import ScheduleError, SimulationError
 from hocket.schedule import NVIDIA, Collective, Kind, Program
-from hocket.schedule.algorithms import build_all
+from hocket.schedule.algorithms import build, build_all
 from hocket.simulator import simulate_program
 from hocket.simulator.program_times import ProgramTimes
 from hocket.topology import Topology, load
@@ -71,3 +71,13 @@ def test_what_they_do_not_tell() -> None:
     priced = priced_profile("executor", None, topology).protocols
     with pytest.raises(SimulationError, match="no 3 equal parts"):
         times.at(1 << 20, priced, instances=3)
+
+
+def test_of_many_passes_the_last_take_as_long_as_those_before() -> None:
+    topology = load("dgx-h100:nodes=2,gpus=2")
+    profile = priced_profile("executor", None, topology)
+    schedule = build("ring", Collective(Kind.ALL_REDUCE, 4, 1 << 20, 2), topology)
+    program = lower(schedule, profile, Lowering(protocol="LL"))
+    size = 128 << 20
+    told = simulate_program(program, topology, size, protocols=profile.protocols).time_ps
+    assert ProgramTimes(program, topology).at(size, profile.protocols) == pytest.approx(told, rel=1e-3)

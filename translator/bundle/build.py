@@ -1,7 +1,7 @@
 """From schedules and programs of one collective to a folder that a runtime can use, whole or absent."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -12,6 +12,7 @@ from hocket.base.version import __version__
 from hocket.schedule import Costs, Kind
 from hocket.topology import Topology
 from hocket.translator.bundle.calls import CallPrograms
+from hocket.translator.bundle.contest import Compared
 from hocket.translator.bundle.device_target import DeviceTarget
 from hocket.translator.bundle.manifest import MANIFEST, Bundle, read_bundle
 from hocket.translator.bundle.plan_registration import REGISTRATION
@@ -35,11 +36,13 @@ class NothingToGain(ScheduleError):
 @dataclass(frozen=True, slots=True)
 class BundleReport:
     """A bundle that was written, how many executions proved its files for the sizes of their windows, and sentences on
-    the sources that not all kinds of calls have a file of: which, and why."""
+    the sources that not all kinds of calls have a file of: which, and why. `compared`: what was, at each size that was
+    asked for, of the first kind of calls."""
 
     bundle: Bundle
     proofs: int
     remarks: tuple[str, ...]
+    compared: Mapping[int, Compared] = field(default_factory=dict)
 
 
 def write_bundle(
@@ -105,7 +108,8 @@ def write_bundle(
     )
     written = [written for _, written in parts]
     _write(folder, bundle, written, target)
-    return BundleReport(bundle, sum(one.proofs for one in written), _remarks(served, target, sources))
+    compared = {size: served[0].compared(size) for size in sizes}
+    return BundleReport(bundle, sum(one.proofs for one in written), _remarks(served, target, sources), compared)
 
 
 def _remarks(served: Sequence[CallPrograms], target: Target, sources: Sources) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from hocket.schedule import Program, Schedule, retime
 from hocket.schedule.kernel_links import with_kernels
 from hocket.simulator import simulate_program
 from hocket.simulator.program_times import ProgramTimes
-from hocket.translator.bundle.contest import NEVER_PS, Close, ProgramContest
+from hocket.translator.bundle.contest import NEVER_PS, Close, Compared, ProgramContest
 from hocket.translator.bundle.manifest import PROGRAMS, BundleFile, Predicted
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import Lowered, Target, Written
@@ -21,6 +21,7 @@ from hocket.translator.msccl.xml_write import LimitError
 __all__ = ["CallPrograms"]
 
 _PS = 10**12
+_UNSERVED = 16  # times as long, where a runtime leaves a call that was asked for to its own algorithms
 _HOPELESS = 2  # times the quickest: no window is made longer for that, so that how much more does not matter
 
 
@@ -62,6 +63,7 @@ class CallPrograms:
         own = (source.size_bytes for source in sources.members)
         inside = {size for size in (*sizes, *own) if least <= size <= largest}
         self.sizes = sorted(inside | {max(least, 1), largest})
+        self._asked = set(sizes)
         if like is not None:
             near = like.close
             members = [(source, one) for source, one in members if (source.path, one.variant) in near] or members
@@ -74,6 +76,10 @@ class CallPrograms:
         self.windows = [window for window in found if window.program < len(self._members)]
         self.left = [window for window in found if window.program == len(self._members)]
         self.used = self._sources_of(found)
+
+    def compared(self, size: int) -> Compared:
+        """Of a size that programs were compared at."""
+        return self._contest.compared(size)
 
     def _windows(self, most: int | None) -> list[SizeWindow]:
         if not self._members:
@@ -100,6 +106,8 @@ class CallPrograms:
     def file(self, window: SizeWindow, number: int, total: int) -> tuple[BundleFile, Written]:
         """The proved program of a window, the `number`-th of `total` files."""
         source, lowered = self._members[window.program]
+        if self._stock_ps is not None and lowered.largest_bytes is not None:  # the stock library serves what is larger
+            window = replace(window, max_bytes=min(window.max_bytes, lowered.largest_bytes))
         first, last = multiples(window.min_bytes, window.max_bytes, lowered.unit_bytes)
         if first > last:
             raise ScheduleError(
@@ -152,7 +160,9 @@ class CallPrograms:
             return NEVER_PS
         one = lowered.one
         loop = (one.chunks_per_loop if isinstance(one, Program) else one.collective.slots) * lowered.instances
-        return self._program_time_ps(lowered, -(-size // loop) * loop)
+        time_ps = self._program_time_ps(lowered, -(-size // loop) * loop)
+        is_served = self._target.pads or size not in self._asked or size % lowered.unit_bytes == 0
+        return time_ps if is_served else time_ps * _UNSERVED
 
     def _program_time_ps(self, lowered: Lowered, size: int) -> int:
         one, protocols = lowered.one, self._target.protocols
@@ -175,16 +185,18 @@ class CallPrograms:
         ).time_ps
 
     def _on_switches_ps(self, schedule: Schedule, size: int, thread_blocks: int) -> int:
-        """Of a schedule in which switches compute: the ranks meet before, which is the step of what they send to the
-        switches, and after; thread blocks copy what is added to where switches reach it, and the result back."""
-        pace = self._target.protocols["Simple"].pace
+        """Of a schedule in which switches compute: the ranks meet before and after, each of which takes a step, and not
+        between chunks; thread blocks copy what is added to where switches reach it, and the result back."""
+        simple = self._target.protocols["Simple"]
+        pace = simple.pace
         if pace is None:
             return _resized_time_ps(schedule, size)
-        seen = replace(schedule, topology=with_kernels(self._sources.topology, self._target.protocols["Simple"]))
+        without_steps = replace(simple, pace=replace(pace, inside_ps=0, between_ps=0))
+        seen = replace(schedule, topology=with_kernels(self._sources.topology, without_steps))
         kind, share = schedule.collective.kind, size // schedule.collective.num_ranks
         copied = (size if kind.reduces else 0) + (share if kind.output_is_block else size)
         copies_ps = copied * _PS // (pace.bandwidth * thread_blocks)
-        return pace.start_ps + _resized_time_ps(seen, size) + pace.inside_ps + copies_ps
+        return pace.start_ps + _resized_time_ps(seen, size) + 2 * pace.inside_ps + copies_ps
 
     def _schedule_time_ps(self, source: Source, size: int) -> int | None:
         schedule = source.content

@@ -1,13 +1,15 @@
 """Which of many programs are the quickest somewhere: those that cannot be are not even lowered."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from math import log2
 from pathlib import Path
 
 from hocket.base.errors import DeadlockError, ScheduleError, placed
 from hocket.translator.bundle.sources import Source
 from hocket.translator.bundle.target import Lowered
 
-__all__ = ["NEVER_PS", "Close", "ProgramContest"]
+__all__ = ["NEVER_PS", "Close", "Compared", "ProgramContest", "Tried"]
 
 NEVER_PS = 1 << 62
 """What a program takes at sizes that it cannot serve."""
@@ -18,7 +20,31 @@ _NO_GAIN = 128  # what cannot gain a 128th of the time is not lowered
 _ALIKE = 64
 _PATIENCE = 3  # so many programs of a source and protocol in a row, the best guesses first, that are no better end it
 _FAR = 2  # times the best guess, from which on programs are not tried
+_COMES_NEAR = 16  # what stays more than a sixteenth behind by what smaller sizes say is not tried,
+_OCTAVES = 6  # up to sizes so many times twice as large,
+_UNLIKE = 8  # and unless it took so many times the quickest
 _NEAR = 8  # an eighth more than the quickest is near it
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A program at a size: `time_ps` by simulation, of so many `instances` and the most thread blocks of a rank."""
+
+    source: str
+    protocol: str
+    instances: int
+    thread_blocks: int
+    time_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What was compared at a size: `simulated` of `programs`, and of these the quickest of each source and protocol, in
+    the order of their times."""
+
+    simulated: int
+    programs: int
+    quickest: tuple[Tried, ...]
 
 
 class ProgramContest:
@@ -29,15 +55,17 @@ class ProgramContest:
         self._time_ps = time_ps
         self._known: dict[tuple[int, int], int] = {}
         self._best: dict[int, int] = {}  # of each size the least that was asked for
+        self._sizes: list[int] = []  # that were asked for, ascending
         self._refused: dict[int, ScheduleError | DeadlockError] = {}
 
     def winners(self, sizes: Sequence[int]) -> list[_Member]:
         """The proved programs that are the quickest at one of the sizes, those of fewer thread blocks first: each takes
         a multiprocessor from the computation. Raises why, of the last, where no program of any can be."""
         proved: set[int] = set()
+        self._sizes = sorted(sizes)
         while True:
             found: set[int] = set()
-            for size in sizes:
+            for size in self._sizes:
                 found |= {at for at in [self._quickest(size, found)] if at is not None}
             if not found and not self._refused:
                 return []  # none serves any of the sizes
@@ -61,6 +89,16 @@ class ProgramContest:
         near = {at for (at, size), time_ps in self._known.items() if time_ps <= best[size] + best[size] // _NEAR}
         return {(self._members[at][0].path, self._members[at][1].variant) for at in near}
 
+    def compared(self, size: int) -> Compared:
+        """What was asked for at a size so far."""
+        known = {at: time_ps for (at, of), time_ps in self._known.items() if of == size and time_ps < NEVER_PS}
+        best: dict[tuple[Path, str], Tried] = {}
+        for at, time_ps in sorted(known.items(), key=lambda each: (each[1], each[0])):
+            source, lowered = self._members[at]
+            tried = Tried(source.path.name, lowered.protocol, lowered.instances, lowered.thread_blocks, time_ps)
+            best.setdefault((source.path, lowered.protocol), tried)
+        return Compared(len(known), len(self._members), tuple(best.values()))
+
     def best_ps(self, size: int) -> int | None:
         """The least of those that were asked for at a size; None where none was."""
         return self._best.get(size)
@@ -78,6 +116,9 @@ class ProgramContest:
             gains = best_ps - best_ps // _NO_GAIN
             if lowered.at_least_ps(size) > gains or (is_guessed and in_vain.get(kind, 0) >= _PATIENCE):
                 continue
+            if found and self._stays_behind(at, size):
+                in_vain[kind] = in_vain.get(kind, 0) + 1
+                continue
             try:
                 time_ps = self._taken_ps(at, size)
                 blocks = lowered.thread_blocks
@@ -91,6 +132,23 @@ class ProgramContest:
             return None
         most_ps = min(found)[0] * (_ALIKE + 1) // _ALIKE
         return min((blocks, time_ps, at) for time_ps, blocks, at in found if time_ps <= most_ps)[2]
+
+    def _stays_behind(self, at: int, size: int) -> bool:
+        """Whether it was behind the quickest at the last two smaller sizes at which it was tried, and does not gain on
+        it between them so that it would come near at this one."""
+        behind = []
+        for smaller in reversed(self._sizes[: self._sizes.index(size)]):
+            time_ps = self._known.get((at, smaller))
+            if time_ps is None or time_ps > _UNLIKE * self._best[smaller]:  # a size that it does not serve
+                continue
+            behind.append((log2(size / smaller), time_ps / self._best[smaller]))
+            if len(behind) == 2:
+                break
+        else:
+            return False
+        (octaves, last), (before, first) = behind
+        gain = max(0.0, log2(first / last)) / (before - octaves)
+        return octaves <= _OCTAVES and last * 2 ** (-gain * octaves) > 1 + 1 / _COMES_NEAR
 
     def _in_order(self, left: Sequence[int], size: int, first: Set[int]) -> Iterator[tuple[int, bool]]:
         """The members, those of the source with the best guess first, and whether there is one: as good ones in their

@@ -46,6 +46,7 @@ class PlanTarget:
 
     name = PLAN_RUNTIME
     max_files = None
+    pads = False
 
     def __init__(
         self, sources: Sources, ranks_per_node: int | None, protocols: Mapping[str, Protocol] = MSCCLPP

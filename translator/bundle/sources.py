@@ -14,11 +14,13 @@ __all__ = ["Source", "Sources", "read_source", "sources_of"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file and its collective, of the size that it is best at: a schedule's own, a program's largest."""
+    """A file and its collective, of the size that it is best at: a schedule's own, a program's largest. `has_coarser`:
+    others of the bundle's sources have fewer chunks, and are taken where these do not fit the runtime."""
 
     path: Path
     collective: Collective
     content: Schedule | Program
+    has_coarser: bool = False
 
     @property
     def size_bytes(self) -> int:

@@ -101,8 +101,9 @@ class Lowered(Protocol):
 
 
 class Target(Protocol):
-    """A runtime: its name, how many files it loads (None: any number), and its protocols on the wire; ranks of each
-    node where it was told to differ from the topology's machines."""
+    """A runtime: its name, how many files it loads (None: any number), its protocols on the wire, and whether it `pads`
+    calls that a program's chunks do not divide, which else run its own algorithms; ranks of each node where it was told
+    to differ from the topology's machines."""
 
     @property
     def name(self) -> str: ...
@@ -110,6 +111,8 @@ class Target(Protocol):
     def max_files(self) -> int | None: ...
     @property
     def protocols(self) -> Mapping[str, WireProtocol]: ...
+    @property
+    def pads(self) -> bool: ...
     @property
     def ranks_per_node(self) -> int | None: ...
 
@@ -132,6 +135,7 @@ class XmlTarget:
         self.name = profile.name
         self.max_files = profile.max_files
         self.protocols = profile.protocols
+        self.pads = profile.pads
         self._profile = profile
 
     def lowered(self, source: Source, lowering: Lowering) -> "Sequence[Lowered]":
@@ -143,11 +147,12 @@ class XmlTarget:
             def lowered(strategy: Strategy) -> _LoweredSchedule:
                 return _LoweredSchedule(content, self._profile, asked, strategy, least, known)
 
-            try:
-                lowered(asked.plainest).check()
-            except LimitError:  # coarser chunks may fit
-                best = lower_best(content, self._profile, asked)
-                return [_LoweredXml(best.program, self._profile, best.slots)]
+            if not source.has_coarser:
+                try:
+                    lowered(asked.plainest).check()
+                except LimitError:  # coarser chunks may fit
+                    best = lower_best(content, self._profile, asked)
+                    return [_LoweredXml(best.program, self._profile, best.slots)]
             strategies = asked.strategies(few=content.num_transfers > MANY_TRANSFERS, priced=self._profile.priced)
             strategies += in_steps(strategies, content)
             return list(map(lowered, strategies))

@@ -65,7 +65,8 @@ class Profile(Entry):
     `notes` are what else `hocket explain` says of it, `call_notes` of calls of one collective; `in_bundle` is what a
     bundle's README says of how it reads the folder. `built_in`: name and collective of XML for which it runs its own.
     `ll_sends_early`: over LL its kernels have no barrier behind a send that others wait for. `one_sided`: a message
-    waits for no room at its receiver.
+    waits for no room at its receiver. `pads`: calls that chunks do not divide are run on padded copies, else by its own
+    algorithms.
     """
 
     attributes: frozenset[str]
@@ -97,6 +98,7 @@ class Profile(Entry):
     built_in: tuple[str, str] | None = None
     ll_sends_early: bool = False
     one_sided: bool = False
+    pads: bool = False
     recipe: Recipe
 
     @property

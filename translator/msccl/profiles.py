@@ -44,6 +44,7 @@ DEVICE_RUNTIME = replace(
     max_nodes=_NO_LIMIT,
     max_children=_NO_LIMIT,
     protocols=DEVICE,
+    pads=True,
 )
 
 _OWN = {own.name: own for own in (UNLIMITED, DEVICE_RUNTIME)}

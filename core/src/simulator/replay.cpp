@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "event_queue.hpp"
@@ -15,6 +16,7 @@
 #include "network/analytical.hpp"
 #include "network/congestion.hpp"
 #include "network/flow.hpp"
+#include "network/packet/network.hpp"
 #include "network/uncontended.hpp"
 
 namespace hocket::simulator {
@@ -86,7 +88,7 @@ class Replay {
   Replay(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph, const Fidelity& fidelity)
       : job_(job),
         plans_(plans),
-        network_(graph, fidelity.links),
+        network_(network_of(graph, fidelity)),
         slowdown_(fidelity.slowdown),
         record_occupancy_(fidelity.record_occupancy),
         adaptive_(fidelity.adaptive),
@@ -130,6 +132,11 @@ class Replay {
       settle(event.time);
     }
     for (const Links::State& link : network_.links().states()) outcome_.links.push_back(link.use);
+    if constexpr (kInPackets) {
+      Picoseconds end = 0;
+      for (const Picoseconds finish : outcome_.finish_ps) end = std::max(end, finish);
+      outcome_.packets = network_.use(end);
+    }
     return std::move(outcome_);
   }
 
@@ -196,6 +203,16 @@ class Replay {
   }
 
  private:
+  static constexpr bool kInPackets = std::is_same_v<Network, PacketNetwork>;
+
+  static Network network_of(const topology::Graph& graph, const Fidelity& fidelity) {
+    if constexpr (kInPackets) {
+      return Network(graph, fidelity.links, fidelity.packets, fidelity.link_bins);
+    } else {
+      return Network(graph, fidelity.links);
+    }
+  }
+
   // Kinds of events from the top down; the network's count from 0 up.
   static constexpr uint32_t kComputeEvent = ~uint32_t{0}, kNodeEvent = kComputeEvent - 1;  // others: NetworkEvent
 
@@ -435,15 +452,25 @@ class Replay {
   void for_each_part(int32_t number, Flight part, Use use) {
     const auto [paths, pair, trunk, none] = divisions_[number];
     const int64_t bytes = part.bytes;
+    int64_t share_before = 0;
     part.forks = false;
     part.part = true;
     for (int64_t path = paths->first(pair); path < paths->end(pair); path++) {
-      part.bytes = paths->part(pair, path, bytes);
+      if constexpr (kInPackets) {
+        part.bytes = network_.part(share_before, paths->share[path], bytes, message_number(part));
+        share_before += paths->share[path];
+      } else {
+        part.bytes = paths->part(pair, path, bytes);
+      }
       part.weight = paths->share[path] / unit_of_shares_;
       if (part.bytes == 0) continue;
       divisions_[number].left++;
       use(new_flight(part, paths->path(path).subspan(trunk), number));
     }
+  }
+
+  static uint64_t message_number(const Flight& flight) {
+    return static_cast<uint64_t>(flight.collective + 1) << 32 | static_cast<uint32_t>(flight.message);
   }
 
   /// A message of a collective is there.
@@ -518,8 +545,9 @@ Outcome replay(const Job& job, const std::vector<const Plan*>& plans, const topo
   if (model == "analytical") return Replay<Analytical>(job, plans, graph, fidelity).run();
   if (model == "congestion") return Replay<Congestion>(job, plans, graph, fidelity).run();
   if (model == "flow") return Replay<Flow>(job, plans, graph, fidelity).run();
+  if (model == "packet") return Replay<PacketNetwork>(job, plans, graph, fidelity).run();
   throw SimulationError("unknown network model '" + std::string(model) +
-                        "', expected uncontended, analytical, congestion or flow");
+                        "', expected uncontended, analytical, congestion, flow or packet");
 }
 
 }  // namespace hocket::simulator

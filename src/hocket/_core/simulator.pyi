@@ -61,6 +61,28 @@ class Job:
         plan_members: NDArray[np.int32],
     ) -> None: ...
 
+class PacketSettings:
+    def __init__(
+        self,
+        payload_bytes: NDArray[np.int64],
+        header_bytes: NDArray[np.int64],
+        buffer_bytes: NDArray[np.int64],
+        ack_bytes: NDArray[np.int64],
+        ack_every: NDArray[np.int64],
+        split_ps: NDArray[np.int64],
+        format_of: NDArray[np.uint8],
+        train: int,
+        flow_control: int,
+        arbitration: int,
+        channels: int,
+        marks: bool,
+        mark_from_bytes: int,
+        mark_all_bytes: int,
+        mark_ppm: int,
+        retransmit_ps: int,
+        seed: int,
+    ) -> None: ...
+
 def replay(
     job: Job,
     plans: Sequence[Plan],
@@ -72,7 +94,9 @@ def replay(
     record_occupancy: bool,
     link_bins: int,
     adaptive: bool,
+    packets: PacketSettings | None,
 ) -> dict[str, Any]: ...
+def buffer_waits(job: Job, plans: Sequence[Plan], graph: Graph) -> tuple[NDArray[np.int32], int]: ...
 def program_time(
     kind: NDArray[np.uint8],
     message: NDArray[np.int32],

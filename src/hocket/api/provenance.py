@@ -1,38 +1,54 @@
 """The request that a result answers: kept in the pages and pictures that are written of it, and read back from them."""
 
 import json
+import platform
 import re
-from html import escape
+from importlib.metadata import version
 from pathlib import Path
 
 from hocket.api.command_line import command_line
+from hocket.api.inputs import input_rows
 from hocket.api.request import Request
 from hocket.api.verbs import VERBS
 from hocket.base.errors import FormatError
 from hocket.base.files import write_file
 from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest
+from hocket.base.version import __version__
+from hocket.report.page import Block, Code, Section, Table, Text, with_provenance
 
 __all__ = ["comment", "request_in", "write_page"]
 
+_AGAIN = "The same command, version and inputs predict the same numbers; what is measured differs from run to run."
 _IN_MARKUP = re.compile(r'class="request"[^>]*>([^<]*)</')
 _IN_COMMENT = re.compile(r"^# request: (\{.*\})$", re.MULTILINE)
 
 
 def write_page(path: Path | str, page: str, request: Request) -> None:
-    """Writes an HTML page or an SVG picture that carries its request: as JSON, in a page as a command line, too.
+    """Writes an HTML page or an SVG picture that carries its request as JSON; a page also says how to make it again:
+    the command line, versions, seed, and what the inputs were.
 
     Raises HocketError where it cannot be written.
     """
     kept = json.dumps(request.to_plain()).replace("&", "\\u0026").replace("<", "\\u003c")
-    before, tag, rest = page.rpartition("</body>")
+    before, tag, rest = with_provenance(page, Section("Provenance", _provenance(request))).rpartition("</body>")
     if tag:
-        added = f'<footer><pre>{escape(command_line(request))}</pre></footer><script type="application/json"'
-        added += f' class="request">{kept}</script>\n'
+        added = f'<script type="application/json" class="request">{kept}</script>\n'
     else:
         before, tag, rest = page.rpartition("</svg>")
         added = f'<metadata class="request">{kept}</metadata>'
     write_file(path, before + added + tag + rest)
+
+
+def _provenance(request: Request) -> list[Block]:
+    """How to make the result again, and what it was made of."""
+    seeds = [field for field in request.fields() if field.name == "seed"]
+    rows = [["Hocket", __version__], ["Python", platform.python_version()], ["numpy", version("numpy")]]
+    rows += [["seed", str(request.value_of(field))] for field in seeds]
+    blocks: list[Block] = [Code(command_line(request)), Table(["what", "version or value"], rows, about="versions")]
+    if inputs := input_rows(request):
+        blocks.append(Table(["input", "path", "size", "SHA-256"], inputs, about="inputs"))
+    return [*blocks, Text(_AGAIN)]
 
 
 def comment(request: Request) -> str:

@@ -1,32 +1,50 @@
 """The page of a calibration: predicted against measured, the errors, the levels, what disagrees."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hocket.base.collectives import MESSAGE, bus_factor
-from hocket.base.units import format_bandwidth, format_bytes
+from hocket.base.units import format_bandwidth
 from hocket.calibration import Calibration, CurveFit, Disagreement, HeldOut
 from hocket.calibration.simulated import algorithm_of, is_leading, simulated_us
-from hocket.report.figures import PALETTE, blank_figure
-from hocket.report.page import Block, Figure, Section, Table, Text, render
+from hocket.report.charts import Axis, Chart, Series, xy_chart
+from hocket.report.figures import SERIES, size_axis
+from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
 from hocket.topology import Topology
 
 __all__ = ["calibration_page"]
+
+_MOST_CARDS = 6
+Column = NDArray[np.float64]
 
 
 def calibration_page(
     calibration: Calibration, topology: Topology | None, held: Sequence[HeldOut], found: Sequence[Disagreement]
 ) -> str:
     """The page as HTML text; with a topology also what the simulator says of it as it was given."""
-    sections = [Section(fit.curve.name, _curve(fit, topology)) for fit in calibration.fits]
+    sections = [Section("Summary", [Cards([*_cards(calibration, held, found)])])]
+    sections += [Section(fit.curve.name, _curve(fit, topology)) for fit in calibration.fits]
     sections.append(Section("Levels", [_levels(calibration)]))
     if held:
         sections.append(Section("Held out", [_held(held)]))
     if topology is not None:
         sections.append(Section("Disagreements", [Text(str(each)) for each in found] or [Text("None.")]))
     return render("Calibration", topology.name if topology else "measurements alone", sections)
+
+
+def _cards(
+    calibration: Calibration, held: Sequence[HeldOut], found: Sequence[Disagreement]
+) -> Iterator[tuple[str, str, str]]:
+    """Of each of the first curves how well it is fitted, and what is odd."""
+    for fit in calibration.fits[:_MOST_CARDS]:
+        middle, outliers = float(np.median(np.abs(fit.error))), len(fit.outliers)
+        words = f"median error of {len(fit.error)} rows, {outliers} outlier{'s' * (outliers != 1)}"
+        yield fit.curve.name, f"{middle:.1%}", words
+    if found:
+        yield "Disagreements", str(len(found)), "listed below"
+    yield "Held out", str(len(held)) if held else "none", "curves predicted without some of their rows"
 
 
 def _curve(fit: CurveFit, topology: Topology | None) -> list[Block]:
@@ -55,82 +73,62 @@ def _curve(fit: CurveFit, topology: Topology | None) -> list[Block]:
     ]
 
 
-def _times(fit: CurveFit, simulated: np.ndarray[Any, Any] | None) -> Any:
-    curve, figure = fit.curve, blank_figure(440)
-    fine = _fine(fit)
-    for name, times, color in zip(fit.pieces.names, fit.pieces.of_each(fine), PALETTE[2:], strict=False):
-        thin = {"width": 1, "color": color}
-        figure.add_scatter(x=fine.tolist(), y=times.tolist(), name=name, mode="lines", line=thin)
-    _lines(figure, fit, curve.time_us, fit.pieces.time_us(fine), simulated)
+def _times(fit: CurveFit, simulated: Column | None) -> Chart:
+    curve, fine = fit.curve, _fine(fit)
+    thin = [
+        Series(name, fine.tolist(), times.tolist(), color, dots=False, thin=True)
+        for name, times, color in zip(fit.pieces.names, fit.pieces.of_each(fine), SERIES[2:], strict=False)
+    ]
     shown = curve.time_us if simulated is None else np.concatenate([curve.time_us, simulated])
-    ends = np.log10([float(shown.min()) / 1.5, float(shown.max()) * 1.5])  # protocols leave it where they are slow
-    figure.update_yaxes(title="microseconds", type="log", showgrid=True, dtick=1, range=ends.tolist())
-    return figure
+    lines = _lines(fit, curve.time_us, fit.pieces.time_us(fine), simulated, "us")
+    within = (float(shown.min()) / 1.25, float(shown.max()) * 1.25)  # protocols leave it where they are slow
+    up = Axis("microseconds", log=True)
+    return xy_chart([*thin, *lines], _sizes(fit), up, "times over size", height=440, y_range=within)
 
 
-def _rates(fit: CurveFit, simulated: np.ndarray[Any, Any] | None) -> Any:
-    curve, figure, fine = fit.curve, blank_figure(380), _fine(fit)
+def _rates(fit: CurveFit, simulated: Column | None) -> Chart:
+    curve, fine = fit.curve, _fine(fit)
     factor = bus_factor(curve.kind, curve.ranks) / 1e3
     measured = curve.size_bytes / curve.time_us * factor
     told = None if simulated is None else curve.sizes / simulated * factor
-    _lines(figure, fit, measured, fine / fit.pieces.time_us(fine) * factor, told)
-    figure.update_yaxes(title="busbw, GB/s", rangemode="tozero", showgrid=True)
-    return figure
+    lines = _lines(fit, measured, fine / fit.pieces.time_us(fine) * factor, told, "GB/s")
+    return xy_chart(lines, _sizes(fit), Axis("busbw, GB/s", from_zero=True), "busbw over size", height=380)
 
 
-def _errors(fit: CurveFit) -> Any:
-    figure = blank_figure(280)
+def _errors(fit: CurveFit) -> Chart:
     far = np.zeros(len(fit.error), np.bool_)
     far[fit.outliers] = True
-    for chosen, name, symbol, color in ((~far, "rows", "circle", PALETTE[0]), (far, "outliers", "x", PALETTE[5])):
+    series = []
+    for chosen, name, symbol, color in ((~far, "rows", "dot", "c0"), (far, "outliers", "cross", "c5")):
         if chosen.any():
-            figure.add_scatter(
-                x=fit.curve.size_bytes[chosen].tolist(),
-                y=(100 * fit.error[chosen]).tolist(),
-                name=name,
-                mode="markers",
-                marker={"symbol": symbol, "color": color},
-                hovertext=[place for place, shown in zip(fit.curve.place, chosen, strict=True) if shown],
-            )
-    _sizes(figure, fit)
-    figure.update_yaxes(title="error, %", showgrid=True, zeroline=True)
-    return figure
+            errors = (100 * fit.error[chosen]).tolist()
+            places = [place for place, shown in zip(fit.curve.place, chosen, strict=True) if shown]
+            said = [f"{place}: {error:+.1f} %" for place, error in zip(places, errors, strict=True)]
+            sizes = fit.curve.size_bytes[chosen].tolist()
+            series.append(Series(name, sizes, errors, color, line=False, symbol=symbol, tips=said))
+    return xy_chart(series, _sizes(fit), Axis("error, %", from_zero=True), "errors over size", height=280)
 
 
-def _lines(
-    figure: Any, fit: CurveFit, measured: np.ndarray[Any, Any], fitted: np.ndarray[Any, Any], simulated: Any
-) -> None:
-    curve = fit.curve
+def _lines(fit: CurveFit, measured: Column, fitted: Column, simulated: Column | None, unit: str) -> list[Series]:
+    curve, series = fit.curve, []
     if simulated is not None:
-        dashed = {"dash": "dash", "color": PALETTE[1]}
-        figure.add_scatter(x=curve.sizes.tolist(), y=simulated.tolist(), name="uncalibrated", mode="lines", line=dashed)
-    figure.add_scatter(
-        x=_fine(fit).tolist(),
-        y=fitted.tolist(),
-        name="calibrated",
-        mode="lines",
-        line={"color": PALETTE[0], "width": 2},
-    )
-    figure.add_scatter(
-        x=curve.size_bytes.tolist(),
-        y=measured.tolist(),
-        name="measured",
-        mode="markers",
-        marker={"color": "#111", "size": 6},
-        hovertext=list(curve.place),
-    )
-    _sizes(figure, fit)
+        sizes = curve.sizes.tolist()
+        series.append(Series("uncalibrated", sizes, simulated.tolist(), "c1", dots=False, dashed=True))
+    series.append(Series("calibrated", _fine(fit).tolist(), fitted.tolist(), "c0", dots=False))
+    values = measured.tolist()
+    said = [f"{place}: {value:.4g} {unit}" for place, value in zip(curve.place, values, strict=True)]
+    size = [7.0] * len(values)
+    series.append(Series("measured", curve.size_bytes.tolist(), values, "ink", line=False, sizes=size, tips=said))
+    return series
 
 
-def _fine(fit: CurveFit) -> np.ndarray[Any, Any]:
+def _fine(fit: CurveFit) -> Column:
     """Sizes close to each other, for lines."""
     return np.geomspace(fit.curve.sizes[0], fit.curve.sizes[-1], 200)
 
 
-def _sizes(figure: Any, fit: CurveFit) -> None:
-    sizes = fit.curve.sizes.tolist()
-    shown = sizes[:: max(1, len(sizes) // 9)]
-    figure.update_xaxes(title="size", type="log", tickvals=shown, ticktext=[format_bytes(size) for size in shown])
+def _sizes(fit: CurveFit) -> Axis:
+    return size_axis(fit.curve.sizes.tolist())
 
 
 def _levels(calibration: Calibration) -> Table:

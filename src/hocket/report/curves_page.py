@@ -1,20 +1,23 @@
 """The page of collectives over sizes: times, bandwidths and knees."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any
 
 from hocket.base.units import format_bandwidth, format_bytes, format_time
-from hocket.report.figures import PALETTE, blank_figure
-from hocket.report.page import Block, Figure, Section, Table, Text, render
+from hocket.report.charts import Axis, Chart, Series, xy_chart
+from hocket.report.figures import SERIES, size_axis
+from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
 from hocket.simulator.curves import SimulatedCurve, crossover_sentence, fit_sentence
 
 __all__ = ["curves_page", "size_curves"]
+
+_MOST_CARDS = 6
 
 
 def curves_page(collective: str, curves: Sequence[SimulatedCurve]) -> str:
     """The page as HTML text."""
     sections = [
+        Section("Summary", [Cards([*_cards(curves)])]),
         Section(
             "Time",
             [
@@ -32,48 +35,39 @@ def curves_page(collective: str, curves: Sequence[SimulatedCurve]) -> str:
     ]
     if len(curves) > 1:
         sentences = [Text(f"{crossover_sentence(*pair)}.") for pair in combinations(curves, 2)]
-        sections.insert(2, Section("Crossovers", sentences))
+        sections.insert(3, Section("Crossovers", sentences))
     return render(f"{collective} over sizes", ", ".join(dict.fromkeys(curve.topology for curve in curves)), sections)
 
 
-def size_curves(curves: Sequence[SimulatedCurve], column: str, unit: float, title: str) -> Any:
-    """A line a curve over sizes, both axes logarithmic; with their bounds and knees where the column is a time."""
-    figure = blank_figure(460)
-    ticks = sorted({int(size) for curve in curves for size in curve.columns["size_bytes"]})
-    for number, curve in enumerate(curves):
-        color = PALETTE[number % len(PALETTE)]
-        size = curve.columns["size_bytes"].tolist()
-        figure.add_scatter(
-            x=size,
-            y=(curve.columns[column] / unit).tolist(),
-            name=_name(curve),
-            mode="lines+markers",
-            line={"color": color},
+def _cards(curves: Sequence[SimulatedCurve]) -> Iterator[tuple[str, str, str]]:
+    """Of each of the first curves where its knee is, and what it reaches at the largest size."""
+    for curve in curves[:_MOST_CARDS]:
+        size, busbw, ratio = (curve.columns[name][-1] for name in ("size_bytes", "busbw", "ratio"))
+        knee = (
+            "knee outside these sizes" if curve.knee_bytes is None else f"knee {format_bytes(round(curve.knee_bytes))}"
         )
+        hint = f"busbw at {format_bytes(int(size))}, {ratio:.2f} times the lower bound; {knee}"
+        yield _name(curve), format_bandwidth(float(busbw)), hint
+
+
+def size_curves(curves: Sequence[SimulatedCurve], column: str, unit: float, title: str) -> Chart:
+    """A line a curve over sizes, both axes logarithmic; with their bounds and knees where the column is a time."""
+    series = []
+    for number, curve in enumerate(curves):
+        color, name = SERIES[number % len(SERIES)], _name(curve)
+        sizes, values = curve.columns["size_bytes"].tolist(), (curve.columns[column] / unit).tolist()
+        said = [f"{name}, {format_bytes(size)}: {value:.4g} {title}" for size, value in zip(sizes, values, strict=True)]
+        series.append(Series(name, sizes, values, color, tips=said))
         if column != "time_ps":
             continue
-        figure.add_scatter(
-            x=size,
-            y=(curve.columns["bound_ps"] / unit).tolist(),
-            mode="lines",
-            line={"color": color, "dash": "dash", "width": 1},
-            showlegend=False,
-            hoverinfo="skip",
-        )
+        bounds = (curve.columns["bound_ps"] / unit).tolist()
+        series.append(Series("", sizes, bounds, color, dots=False, dashed=True, thin=True))
         if curve.knee_bytes is not None:
-            figure.add_scatter(
-                x=[curve.knee_bytes],
-                y=[2 * curve.floor_ps / unit],
-                mode="markers",
-                marker={"symbol": "circle-open", "size": 15, "color": color, "line": {"width": 3}},
-                showlegend=False,
-                hovertext=f"knee of {_name(curve)}: {format_bytes(round(curve.knee_bytes))}",
-                hoverinfo="text",
-            )
-    shown = ticks[:: max(1, len(ticks) // 10)]
-    figure.update_xaxes(title="size", type="log", tickvals=shown, ticktext=[format_bytes(size) for size in shown])
-    figure.update_yaxes(title=title, type="log", showgrid=True, dtick=1)
-    return figure
+            knee = [f"knee of {name}: {format_bytes(round(curve.knee_bytes))}"]
+            place = ([curve.knee_bytes], [2 * curve.floor_ps / unit])
+            series.append(Series("", *place, color, line=False, symbol="ring", sizes=[18], tips=knee))
+    sizes = [size for curve in curves for size in curve.columns["size_bytes"].tolist()]
+    return xy_chart(series, size_axis(sizes), Axis(title, log=True), f"{title} over size", height=460)
 
 
 def _rows(curve: SimulatedCurve) -> list[Block]:

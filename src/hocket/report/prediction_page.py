@@ -1,17 +1,23 @@
 """The page of one prediction: what a job does with its time and its links."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from hocket.base.units import format_bandwidth, format_bytes, format_bytes_apart, format_time
+from hocket.base.units import format_time
+from hocket.report.collective_blocks import collective_blocks
+from hocket.report.link_blocks import link_blocks
+from hocket.report.node_names import NodeNames
 from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
-from hocket.report.prediction_figures import critical_path_picture, link_heat_map, rank_bars
+from hocket.report.prediction_advice import prediction_advice
+from hocket.report.prediction_figures import critical_path_picture, rank_bars
+from hocket.report.rank_groups import ranks_called
+from hocket.report.rank_timeline import rank_timeline
+from hocket.report.tables import Formats, table_of
 from hocket.simulator import Model, Prediction
 from hocket.simulator.analysis import (
     Columns,
+    CriticalPath,
     caused_waits,
-    collective_table,
     critical_path,
-    group_table,
     rank_table,
     sort_table,
     step_table,
@@ -19,124 +25,86 @@ from hocket.simulator.analysis import (
 
 __all__ = ["prediction_page"]
 
-_ROWS = 25
-_LINKS = 10
-Formats = dict[str, Callable[..., str]]
+_ROWS = 500
+_EVERY_EVENT = "Every event, to zoom into: hocket simulate --timeline FILE.json.gz, opened at ui.perfetto.dev."
 
 
 def prediction_page(prediction: Prediction) -> str:
     """The page as HTML text."""
-    sections = [Section("In numbers", [Cards(list(_cards(prediction)))])]
+    names = NodeNames(prediction.topology)
+    ranks, sorts = rank_table(prediction), sort_table(prediction)
+    path = None if prediction.model == Model.BOUND else critical_path(prediction)  # of which it knows none
+    summary: list[Block] = [Cards(list(_cards(prediction, names)))]
+    if path is not None:
+        summary += prediction_advice(prediction, names, path, ranks, sorts)
+    sections = [Section("Summary", summary)]
+    if path is not None and prediction.time_ps > 0:
+        timeline = [*rank_timeline(prediction), Text(_EVERY_EVENT)]
+        sections.append(Section("Timeline", timeline))
     steps = step_table(prediction)
     if len(steps["step"]):
         formats: Formats = {"step": str, "start_ps": format_time, "finish_ps": format_time, "time_ps": format_time}
-        sections.append(Section("Steps", [_table(steps, formats)]))
-    sections.append(Section("Ranks", list(_ranks(prediction))))
-    if prediction.model != Model.BOUND:
-        sections.append(Section("Critical path", list(_critical_path(prediction))))
+        sections.append(Section("Steps", [table_of(steps, formats)]))
     if prediction.collectives:
-        sections.append(Section("Collectives", list(_collectives(prediction))))
-    if prediction.link_messages.any():
-        sections.append(Section("Links", list(_links(prediction))))
-    remarks = [*prediction.notes, *prediction.warnings]
+        sections.append(Section("Collectives", list(collective_blocks(prediction, sorts))))
+    sections.append(Section("Ranks", list(_ranks(prediction, ranks))))
+    if path is not None:
+        sections.append(Section("Critical path", list(_critical_path(prediction, path))))
+    sections.append(Section("Topology and links", list(link_blocks(prediction, names))))
+    remarks = [*prediction.assumed, *prediction.notes, *prediction.warnings]
     if remarks:
-        sections.append(Section("Notes", [Text(remark) for remark in remarks]))
+        sections.append(Section("Assumed, and notes", [Text(remark) for remark in remarks]))
     topology = prediction.topology
     subtitle = f"{topology.num_ranks} ranks, {topology.num_links} links; model {prediction.model}"
     subtitle += f", {prediction.routing_words}" * bool(prediction.routing_words)
     return render(f"Prediction on {topology.name}", subtitle, sections)
 
 
-def _cards(prediction: Prediction) -> Iterator[tuple[str, str, str]]:
+def _cards(prediction: Prediction, names: NodeNames) -> Iterator[tuple[str, str, str]]:
     last = int(prediction.finish_ps.argmax())
     exposed = int(prediction.exposed_ps[last])
-    yield "Time", format_time(prediction.time_ps), f"{prediction.ratio:.3f} times the bound"
-    yield "Bound", format_time(prediction.bound_ps), "no schedule can be faster"
+    yield "Time", format_time(prediction.time_ps), f"{prediction.ratio:.3f} times the lower bound"
+    yield "Lower bound", format_time(prediction.bound_ps), "no schedule can be faster"
     share = exposed / max(prediction.time_ps, 1)
     yield "Exposed communication", format_time(exposed), f"{share:.1%} of the time of rank {last}, the last to finish"
     if prediction.link_messages.any():
         link = int(prediction.link_busy_ps.argmax())
-        name = prediction.topology.link_name(link)
-        yield "Busiest link", f"{prediction.link_utilisation[link]:.1%}", f"{name}, of the whole time"
+        yield "Busiest link", f"{prediction.link_utilisation[link]:.1%}", f"{names.link(link)}, of the whole time"
 
 
-def _ranks(prediction: Prediction) -> Iterator[Block]:
-    ranks = rank_table(prediction)
+def _ranks(prediction: Prediction, ranks: Columns) -> Iterator[Block]:
     yield Figure(
-        rank_bars(ranks),
-        "What each rank does until it is done; of many ranks, those with the most exposed time. Idle: neither computing"
-        " nor taking part in communication.",
+        rank_bars(prediction, ranks),
+        "What each rank does until it is done; ranks that do alike, or that follow each other where they are many, are"
+        " one bar. Waiting: for other ranks. Idle: neither computing nor taking part in communication.",
     )
     late = caused_waits(prediction)
     if len(late["rank"]):
-        yield Text("Ranks that others waited for, in collectives and at receives:")
-        formats: Formats = {"rank": str, "caused_wait_ps": format_time, "waits": str, "ranks_kept_waiting": str}
-        yield _table(late, formats)
+        yield Text("Ranks that others waited for, in collectives and at receives, those that did so alike in one row:")
+        yield _late(late)
 
 
-def _critical_path(prediction: Prediction) -> Iterator[Block]:
-    path = critical_path(prediction)
+def _late(late: Columns) -> Table:
+    """A row for all ranks with equal numbers."""
+    together: dict[tuple[int, ...], list[int]] = {}
+    columns = (late[name].tolist() for name in ("rank", "caused_wait_ps", "waits", "ranks_kept_waiting"))
+    for rank, *numbers in zip(*columns, strict=True):
+        together.setdefault(tuple(numbers), []).append(rank)
+    rows = [
+        [ranks_called(sorted(ranks)), str(len(ranks)), format_time(wait), str(waits), str(kept)]
+        for (wait, waits, kept), ranks in list(together.items())[:_ROWS]
+    ]
+    heads = ["ranks", "number", "waits caused by each", "how often", "ranks kept waiting"]
+    return Table(heads, rows, about="ranks that others waited for")
+
+
+def _critical_path(prediction: Prediction, path: CriticalPath) -> Iterator[Block]:
     if not len(path.node):
         return
     rows = [[what, format_time(time), f"{time / prediction.time_ps:.1%}"] for what, time in path.parts().items()]
-    yield Table(["part", "time", "share"], rows)
+    yield Table(["part", "time", "share"], rows, about="parts of the critical path")
     yield Figure(
         critical_path_picture(path),
         f"The chain of {len(path.node)} segments that made the job take as long as it did: a slanted line leads through"
         " a collective or message from one rank to another. Nothing off this chain shortens the job.",
     )
-
-
-def _collectives(prediction: Prediction) -> Iterator[Block]:
-    times: Formats = {
-        "mean_wait_ps": format_time,
-        "mean_time_ps": format_time,
-        "mean_bound_ps": format_time,
-        "ratio": "{:.3f}".format,
-        "busbw": format_bandwidth,
-    }
-    first: Formats = {"count": str, "kind": str, "ranks": str, "size_bytes": format_bytes}
-    yield Text(
-        "Wait: from the first member's start to the last one's; time: from there to the end; ratio: time over bound;"
-        " busbw as in nccl-tests."
-    )
-    sorts = sort_table(prediction)
-    apart = format_bytes_apart(sorts["size_bytes"].tolist())
-    yield _table(sorts, first | {"size_bytes": apart.__getitem__} | {"algorithm": str} | times)
-    groups = group_table(prediction)
-    if len(groups["group"]) > 1:
-        yield Text("By process group, with the mean size:")
-        yield _table(groups, {"group": lambda name: name or "all ranks"} | first | times)
-    table = collective_table(prediction)
-    latency_bound = int((table["regime"] == "latency").sum())
-    if (table["regime"] != "").all():
-        yield Text(
-            f"{latency_bound} of {len(table['regime'])} collectives are ruled by latency: they take less than twice"
-            " what they would without any bytes."
-        )
-
-
-def _links(prediction: Prediction) -> Iterator[Block]:
-    if prediction.link_use is not None:
-        yield Figure(
-            link_heat_map(prediction), "How busy each link is over time; of many links, those that work the longest."
-        )
-    rows = [
-        [
-            prediction.topology.link_name(link),
-            f"{prediction.link_utilisation[link]:.1%}",
-            format_bytes(int(prediction.link_bytes[link])),
-            str(int(prediction.link_messages[link])),
-        ]
-        for link in (-prediction.link_busy_ps).argsort(kind="stable")[:_LINKS].tolist()
-    ]
-    yield Table(["link", "busy", "bytes", "messages"], rows)
-
-
-def _table(table: Columns, formats: Formats) -> Table:
-    """The first rows, the columns that `formats` names as it says."""
-    columns = [[formats[name](value) for value in table[name][:_ROWS].tolist()] for name in formats]
-    headings = [
-        name.removeprefix("mean_").removesuffix("_ps").removesuffix("_bytes").replace("_", " ") for name in formats
-    ]
-    return Table(headings, list(zip(*columns, strict=True)))

@@ -1,10 +1,10 @@
 """The page of a replay: measured beside recorded and predicted."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from hocket.base.units import format_bandwidth, format_bytes, format_time
-from hocket.report.figures import PALETTE, blank_figure
+from hocket.report.charts import Bar, BarPart, Chart, bar_chart, time_axis
+from hocket.report.figures import SERIES
 from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
 from hocket.runtime.replay.comparison import OperationTimes, ReplayComparison
 
@@ -25,7 +25,7 @@ def replay_page(comparison: ReplayComparison, subtitle: str) -> str:
             ("predicted", _time(comparison.predicted_ps), "on the topology"),
         ]
     )
-    sections = [Section("The whole trace", [cards, *(Text(note) for note in comparison.notes)])]
+    sections = [Section("Summary", [cards, *(Text(note) for note in comparison.notes)])]
     if comparison.operations:
         sections.append(Section("Operations", _operations(comparison.operations)))
     sections.append(Section("Ranks", _ranks(comparison)))
@@ -53,7 +53,7 @@ def _operations(operations: Sequence[OperationTimes]) -> list[Block]:
     }
     caption = "Means, from the last rank's start to the last one's end; the axis is logarithmic."
     heads = ["operation", "group", "size", "count", "measured", "p50", "p95", "recorded", "predicted", "algbw", "busbw"]
-    return [Figure(_bars(names, series, "log"), caption), Table(heads, rows)]
+    return [Figure(_bars(names, series, True, "times of operations"), caption), Table(heads, rows)]
 
 
 def _ranks(comparison: ReplayComparison) -> list[Block]:
@@ -74,29 +74,24 @@ def _ranks(comparison: ReplayComparison) -> list[Block]:
     ]
     caption = "Exposed communication: the part of a rank's time in which it does not compute."
     return [
-        Figure(_bars(names, series, "linear"), caption),
+        Figure(_bars(names, series, False, "exposed communication of ranks"), caption),
         Table(["rank", "time", "exposed", "recorded", "predicted", "last", "delay"], rows),
         Text("last: how often it came last to a collective in an iteration; delay: how long it alone was waited for."),
     ]
 
 
-def _bars(names: Sequence[str], series: Mapping[str, Sequence[int | None]], axis: str) -> Any:
+def _bars(names: Sequence[str], series: Mapping[str, Sequence[int | None]], log: bool, label: str) -> Chart:
     """A group of bars for each name, one for each source that has times at all."""
     known = {source: times for source, times in series.items() if any(time is not None for time in times)}
-    figure = blank_figure(130 + 24 * len(known) * len(names), barmode="group")
-    for (source, times), color in zip(known.items(), PALETTE, strict=False):
-        figure.add_bar(
-            orientation="h",
-            name=source,
-            y=names,
-            x=[None if time is None else time / 1e9 for time in times],
-            marker={"color": color},
-            hovertext=[_time(time) for time in times],
-            hoverinfo="name+y+text",
+    bars = [
+        Bar(
+            name,
+            [BarPart(source, times[at], f"{name}: {source} {_time(times[at])}") for source, times in known.items()],
         )
-    figure.update_xaxes(title="milliseconds", type=axis, showgrid=True)
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    return figure
+        for at, name in enumerate(names)
+    ]
+    longest = max((time or 0 for times in known.values() for time in times), default=0)
+    return bar_chart(bars, time_axis(longest, log), dict(zip(known, SERIES, strict=False)), label, beside=True)
 
 
 def _time(time_ps: int | None) -> str:

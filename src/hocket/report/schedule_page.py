@@ -8,9 +8,11 @@ import numpy as np
 
 from hocket.base.errors import ScheduleError
 from hocket.base.units import format_bandwidth, format_bytes, format_time
-from hocket.report.figures import curves, topology_picture
-from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
-from hocket.report.schedule_figures import compared_times, link_occupancy, occupancy_picture, spread_picture
+from hocket.report.figures import curves
+from hocket.report.link_sorts import link_heat
+from hocket.report.node_names import NodeNames
+from hocket.report.page import Advice, Block, Cards, Figure, Section, Table, Text, render
+from hocket.report.schedule_figures import compared_times, link_occupancy, spread_picture
 from hocket.schedule import Schedule, retime
 from hocket.schedule.algorithms import build_all
 from hocket.synthesizer import ScheduleWindow, Synthesized, Together, summarize
@@ -19,19 +21,19 @@ from hocket.topology.naming import spans
 __all__ = ["groups_page", "schedule_page", "windows_page"]
 
 _BINS = 60
-_LINKS = 10
-# Larger networks are not drawn link by link, larger schedules not compared: it would take long and show little.
-_DRAWN_LINKS = 600
+_NEAR = 1.05  # times the lower bound
+_LINKS = 50
+# Larger schedules are not compared: it would take long and show little.
 _COMPARED_DELIVERIES = 200_000
 
 
 def schedule_page(one: Synthesized) -> str:
     """The page as HTML text."""
     schedule, numbers = one.schedule.expand(), summarize(one)
-    sections = [Section("In numbers", [Cards(list(_cards(numbers)))])]
-    share = link_occupancy(schedule, _BINS)
-    sections.append(Section("How the chunks spread", [_spread(schedule, share)]))
-    sections.append(Section("Links", list(_links(schedule, share))))
+    share, names = link_occupancy(schedule, _BINS), NodeNames(schedule.topology)
+    sections = [Section("Summary", [Cards(list(_cards(numbers))), *_advice(numbers)])]
+    sections.append(Section("How the chunks spread", [_spread(names, schedule, share)]))
+    sections.append(Section("Links", list(_links(names, schedule, share))))
     if schedule.collective.num_deliveries <= _COMPARED_DELIVERIES:
         sections.append(Section("Other algorithms", list(_others(one))))
     collective = schedule.collective
@@ -45,7 +47,7 @@ def schedule_page(one: Synthesized) -> str:
 def groups_page(found: Together) -> str:
     """The page of collectives at once, as HTML text: each group's, then all on the links that they share."""
     schedule, parts = found.whole.schedule.expand(), [summarize(part) for part in found.parts]
-    share = link_occupancy(schedule, _BINS)
+    share, names = link_occupancy(schedule, _BINS), NodeNames(schedule.topology)
     table = Table(
         ["group", "ranks", "time", "bound alone, any chunks", "ratio", "busbw", "transfers"],
         [
@@ -65,11 +67,11 @@ def groups_page(found: Together) -> str:
     cards = [card for card in _cards(whole) if card[0] != "busbw"]  # of nobody's buffer
     sections = [
         Section("All at once", [Cards(cards), table]),
-        Section("How the chunks spread", [_spread(schedule, share)]),
-        Section("Links", list(_links(schedule, share))),
+        Section("How the chunks spread", [_spread(names, schedule, share)]),
+        Section("Links", list(_links(names, schedule, share))),
     ]
-    names = " and ".join(dict.fromkeys(numbers["collective"] for numbers in parts))
-    title = f"{names} of {len(parts)} groups on {schedule.topology.name}"
+    kinds = " and ".join(dict.fromkeys(numbers["collective"] for numbers in parts))
+    title = f"{kinds} of {len(parts)} groups on {schedule.topology.name}"
     return render(title, f"{whole['ranks']} ranks; engine {schedule.generator}", sections)
 
 
@@ -101,12 +103,23 @@ def windows_page(found: Sequence[ScheduleWindow]) -> str:
     )
     caption = "busbw as nccl-tests defines it, of the schedule that is the quickest at each size."
     sections = [
+        Section("Summary", [Cards([*_window_cards([numbers for _, numbers in rows], len(found))])]),
         Section("Bus bandwidth", [Figure(curves(sizes, busbw, "GB/s"), caption)]),
         Section("Above the bound", [Figure(curves(sizes, ratio, "ratio", "bound"), "No schedule can be below 1.")]),
         Section("Sizes", [table]),
     ]
     collective, topology = found[0].at[0].schedule.collective, found[0].at[0].schedule.topology
     return render(f"{collective.kind} on {topology.name}", f"{collective.num_ranks} ranks", sections)
+
+
+def _window_cards(sizes: Sequence[dict[str, Any]], schedules: int) -> Iterator[tuple[str, str, str]]:
+    """Of schedules for a range of sizes: how many, and how far from their bounds."""
+    worst = max(sizes, key=lambda numbers: float(numbers["ratio"]))
+    largest = sizes[-1]
+    yield "Schedules", str(schedules), f"for {len(sizes)} sizes"
+    yield "busbw", format_bandwidth(largest["busbw_bytes_per_s"]), f"at {format_bytes(largest['size_bytes'])}"
+    hint = f"times the lower bound of any chunks, at {format_bytes(worst['size_bytes'])}"
+    yield "Farthest from the bound", f"{worst['ratio']:.3f}", hint
 
 
 def _cards(numbers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -119,26 +132,39 @@ def _cards(numbers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     yield "Search", f"{numbers['synthesis_seconds']:.3g} s", f"seed {numbers['seed']}"
 
 
-def _spread(schedule: Schedule, share: Any) -> Block:
+def _advice(numbers: dict[str, Any]) -> Iterator[Advice]:
+    """What to do with the schedule, by how far it is from what is possible."""
+    ratio, chunks = numbers["ratio"], numbers["chunks_per_rank"]
+    if ratio <= _NEAR:
+        remedy = "Take it: translate it for your runtime (hocket translate), or simulate a job with it (--algorithm)."
+        why = f"No schedule of any number of chunks beats {format_time(numbers['bound_any_chunks_ps'])}."
+        yield Advice(f"{ratio:.3f} times the lower bound: little is left to gain", why, remedy)
+        return
+    by_chunks = numbers["time_ps"] / max(numbers["bound_ps"], 1)
+    if by_chunks <= _NEAR:
+        why = f"With {chunks} chunks a rank nothing beats {format_time(numbers['bound_ps'])}."
+        remedy = f"Synthesize with more chunks: --chunks {2 * chunks}."
+    else:
+        why = f"Links are held for {numbers['link_utilization_mean']:.0%} of the time, the busiest for"
+        why += f" {numbers['link_utilization_max']:.0%}: {numbers['bound_reason']}."
+        remedy = "Try another engine or another seed, and compare it with the other algorithms below."
+    yield Advice(f"{ratio:.2f} times the lower bound", why, remedy)
+
+
+def _spread(names: NodeNames, schedule: Schedule, share: Any) -> Block:
     return Figure(
-        spread_picture(schedule, share),
-        "Play, or move the slider. A rank fills up as what it receives arrives; a link is red while it is held for most"
-        " of the frame.",
+        spread_picture(names, schedule, share),
+        "Play, or move the slider. A rank fills up as what it receives arrives; a link is hot while it is held for most"
+        " of the frame. Of many ranks those of a node are in one box, whose frame is the links inside.",
     )
 
 
-def _links(schedule: Schedule, share: Any) -> Iterator[Block]:
+def _links(names: NodeNames, schedule: Schedule, share: Any) -> Iterator[Block]:
     topology, use = schedule.topology, share.mean(axis=1)
-    if topology.num_links <= _DRAWN_LINKS:
-        yield Figure(
-            topology_picture(topology, use.tolist()),
-            "Lines are as thick as their bandwidth, red as they are busy over the whole time; hover for numbers.",
-        )
-    yield Figure(
-        occupancy_picture(schedule, share), "The time-expanded network: when each link is held. The busiest links."
-    )
+    chart, words = link_heat(names, share, schedule.time_ps / share.shape[1], "when each link is held")
+    yield Figure(chart, f"The time-expanded network: when links are held. {words}")
     busiest = np.argsort(-use, kind="stable")[:_LINKS]
-    rows = [[topology.link_name(link), f"{use[link]:.1%}"] for link in busiest.tolist() if use[link] > 0]
+    rows = [[names.link(link), f"{use[link]:.1%}"] for link in busiest.tolist() if use[link] > 0]
     yield Table(["busiest links", "held"], rows)
     idle = int((use == 0).sum())
     if idle:

@@ -1,28 +1,44 @@
 """The page of a job's step: where its time goes, by rank and stage, and what would shorten it."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hocket.base.units import format_bytes, format_time
-from hocket.report.figures import blank_figure
-from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
+from hocket.report.charts import Bar, BarPart, Chart, bar_chart, time_axis
+from hocket.report.collective_blocks import collective_blocks
+from hocket.report.link_blocks import link_blocks
+from hocket.report.node_names import NodeNames
+from hocket.report.page import Advice, Block, Cards, Figure, Section, Table, Text, render
 from hocket.report.part_colors import part_colors
-from hocket.simulator.analysis import StepShares, StepSummary
+from hocket.report.rank_groups import alike
+from hocket.report.rank_timeline import rank_timeline
+from hocket.simulator import Prediction
+from hocket.simulator.analysis import Activity, StepShares, StepSummary, sort_table
 
 __all__ = ["step_page"]
 
-_MOST_BARS = 48
+_MOST_BARS = 32
+_NOTABLE = 0.1  # a share of the step
+_BEST = 3
+_CAUSES = {
+    Activity.HOST: "The accelerators wait for what only the host does.",
+    Activity.MEMORY: "Nodes that load and store, with no computation meanwhile.",
+    Activity.COMMUNICATION: "It goes on while no computation hides it.",
+    Activity.BUBBLE: "Ranks wait for other pipeline stages: more micro-batches or another schedule make it smaller.",
+    Activity.SKEW: "Ranks wait in collectives for slower ones.",
+    Activity.IDLE: "Ranks neither compute nor communicate.",
+}
 
 
 def step_page(step: StepSummary) -> str:
     """The page as HTML text."""
     sections = [
-        Section("In numbers", [Cards([*_cards(step)])]),
+        Section("Summary", [Cards([*_cards(step)]), *_advice(step)]),
         Section("Where the time goes", [*_division(step)]),
+        Section("Timeline", [*rank_timeline(step.prediction)]),
         Section("Parallel dimensions", [*_dimensions(step)]),
+        *_communication(step.prediction),
         Section("Whose collectives", [_contenders(step)]),
     ]
     if step.what_ifs or step.not_tried:
@@ -33,8 +49,38 @@ def step_page(step: StepSummary) -> str:
     prediction = step.prediction
     ranks = prediction.workload.job_ranks
     left = prediction.workload.num_ranks
-    alike = f" ({left} simulated for all: the others do as they do)" if left < ranks else ""
-    return render("A training step", f"{ranks} ranks{alike} on {prediction.topology.name}", sections)
+    folded = f" ({left} simulated for all: the others do as they do)" if left < ranks else ""
+    return render("A training step", f"{ranks} ranks{folded} on {prediction.topology.name}", sections)
+
+
+def _communication(prediction: Prediction) -> Iterator[Section]:
+    """The collectives one sort a row, and the links where anything went over them."""
+    if prediction.collectives:
+        yield Section("Collectives", [*collective_blocks(prediction, sort_table(prediction))])
+    if prediction.link_messages.any():
+        yield Section("Topology and links", [*link_blocks(prediction, NodeNames(prediction.topology))])
+
+
+def _advice(step: StepSummary) -> Iterator[Advice]:
+    """The largest parts that are not computation, and the changes that were found to shorten the step the most."""
+    shares, whole = step.shares, max(step.shares.time_ps, 1)
+    lost = [
+        (mean, part)
+        for mean, part in zip(shares.means_ps.tolist(), shares.parts, strict=True)
+        if part.activity is not Activity.COMPUTATION
+    ]
+    mean, part = max(lost, key=lambda each: each[0], default=(0.0, None))
+    if part is None or mean < _NOTABLE * whole:
+        what, why = "Computation takes nearly all of the step", "No other part takes a tenth of it."
+    else:
+        what = f"{part.name[:1].upper()}{part.name[1:]} takes {mean / whole:.0%} of the step"
+        why = (
+            f"{format_time(mean / step.facts.counted_steps)} a step on average over the ranks. {_CAUSES[part.activity]}"
+        )
+    found = step.best_changes[:_BEST]
+    changes = "; ".join(f"{each.name} ({each.gain:.1%} less)" for each in found)
+    remedy = f"{changes}." if found else "No change that was tried shortens the step."
+    yield Advice(what, why, remedy)
 
 
 def _cards(step: StepSummary) -> Iterator[tuple[str, str, str]]:
@@ -65,45 +111,27 @@ def _division(step: StepSummary) -> Iterator[Block]:
         for part, mean in zip(shares.parts, shares.means_ps.tolist(), strict=True)
     ]
     yield Table(["mean over the ranks", "a step", "share"], [*rows, ["whole", format_time(step.step_ps), "100.0%"]])
-    alike, counts = _alike(shares)
     yield Figure(
-        _bars(shares, alike, counts),
-        "How each rank's time divides; ranks that do alike are one bar. Of what goes on at one time the first part"
-        " counts, so that they add up. Bubble: waiting for another pipeline stage; skew: for any other rank.",
+        _bars(shares),
+        "How each rank's time divides; ranks that do alike, or that follow each other where they are many, are one bar."
+        " Of what goes on at one time the first part counts, so that they add up. Bubble: waiting for another pipeline"
+        " stage; skew: for any other rank.",
     )
 
 
-def _alike(shares: StepShares) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first of the ranks that do alike to a thousandth of the step, ascending, and how many each stands for; of
-    more than fit those that stand for the most."""
-    rounded = np.rint(shares.times_ps * 1000 / max(shares.time_ps, 1)).astype(np.int64)
-    _, first, counts = np.unique(rounded, axis=1, return_index=True, return_counts=True)
-    most = np.argsort(-counts, kind="stable")[:_MOST_BARS]
-    order = most[np.argsort(first[most])]
-    return first[order], counts[order]
-
-
-def _bars(shares: StepShares, ranks: NDArray[np.int64], counts: NDArray[np.int64]) -> Any:
-    figure = blank_figure(150 + 20 * len(ranks), barmode="stack", bargap=0.25)
-    figure.update_layout(legend={"traceorder": "normal"})
-    names = [
-        f"rank {rank}" + (f" and {count - 1} more" if count > 1 else "")
-        for rank, count in zip(ranks.tolist(), counts.tolist(), strict=True)
-    ]
+def _bars(shares: StepShares) -> Chart:
     colors = part_colors(shares.parts)
-    for part, times in zip(shares.parts, shares.times_ps, strict=True):
-        figure.add_bar(
-            orientation="h",
-            name=part.name,
-            y=names,
-            x=(times[ranks] / 1e9).tolist(),
-            marker={"color": colors[part]},
-            hovertext=[format_time(each) for each in times[ranks].tolist()],
-            hoverinfo="name+y+text",
-        )
-    figure.update_xaxes(title="milliseconds", rangemode="tozero", showgrid=True)
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    return figure
+    rounded = np.rint(shares.times_ps * 1000 / max(shares.time_ps, 1)).astype(np.int64)
+    bars = []
+    for group in alike(rounded, _MOST_BARS):
+        means = shares.times_ps[:, group.ranks].mean(axis=1).tolist()
+        parts = [
+            BarPart(part.name, mean, f"{group.name}: {part.name} {format_time(mean)}")
+            for part, mean in zip(shares.parts, means, strict=True)
+        ]
+        bars.append(Bar(group.name, parts))
+    named = {part.name: color for part, color in colors.items()}
+    return bar_chart(bars, time_axis(shares.time_ps), named, "how ranks divide their time")
 
 
 def _dimensions(step: StepSummary) -> Iterator[Block]:

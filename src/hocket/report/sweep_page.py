@@ -1,10 +1,11 @@
 """The page of a sweep over jobs: which are worth choosing, where the time of each goes, and which were skipped."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hocket.base.units import format_bytes, format_time
-from hocket.report.figures import PALETTE, blank_figure
+from hocket.report.charts import Axis, Bar, BarPart, Chart, Mark, Series, bar_chart, time_axis, xy_chart
+from hocket.report.figures import SERIES
 from hocket.report.page import Block, Cards, Code, Details, Figure, Section, Table, Text, render
 from hocket.report.part_colors import part_colors
 from hocket.report.sweep_rows import ALIKE, job_columns
@@ -14,7 +15,8 @@ __all__ = ["sweep_page"]
 
 _MOST_BARS = 24
 _MOST_POINTS = 2000
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star")
+_SYMBOLS = ("dot", "square", "diamond", "triangle", "ring")
+_Value = Callable[[SweptJob], float]
 
 
 def sweep_page(jobs: SweptJobs) -> str:
@@ -22,7 +24,7 @@ def sweep_page(jobs: SweptJobs) -> str:
     numbers: list[Block] = [Cards([*_cards(jobs)])]
     if unlike := [*jobs.unlike]:
         numbers += [Text(sentence) for sentence in (*unlike, f"{ALIKE[0].upper()}{ALIKE[1:]}.")]
-    sections = [Section("In numbers", numbers)]
+    sections = [Section("Summary", numbers)]
     if jobs.rivals:
         sections += [
             Section("The best of each topology", [*_best(jobs)]),
@@ -66,8 +68,8 @@ def _table(jobs: Sequence[SweptJob]) -> Table:
 
 def _hover(job: SweptJob) -> str:
     outcome = job.outcome
-    used = "" if outcome.utilisation is None else f"<br>MFU {outcome.utilisation:.1%}"
-    return f"point {job.number}: {job.what} on {job.topology}<br>{job.name}<br>{_whole(outcome)}{used}"
+    used = "" if outcome.utilisation is None else f"\nMFU {outcome.utilisation:.1%}"
+    return f"point {job.number}: {job.what} on {job.topology}\n{job.name}\n{_whole(outcome)}{used}"
 
 
 def _whole(outcome: JobOutcome) -> str:
@@ -76,18 +78,19 @@ def _whole(outcome: JobOutcome) -> str:
     return f"{format_time(round(outcome.step_ps))}{rate}{memory}"
 
 
-def _dots(figure: Any, name: str, jobs: Sequence[SweptJob], x: Any, y: Any, **marker: Any) -> None:
+def _dots(name: str, jobs: Sequence[SweptJob], x: _Value, y: _Value, color: str, **look: Any) -> Series:
     """A dot a job; a click on it opens what is said of it."""
-    figure.add_scatter(
-        name=name,
-        x=[x(job) for job in jobs],
-        y=[y(job) for job in jobs],
-        mode="markers",
-        marker=marker,
-        customdata=[_anchor(job) for job in jobs],
-        hovertext=[_hover(job) for job in jobs],
-        hoverinfo="text",
-    )
+    places = ([x(job) for job in jobs], [y(job) for job in jobs])
+    said, opens = [_hover(job) for job in jobs], [_anchor(job) for job in jobs]
+    return Series(name, *places, color, line=False, tips=said, opens=opens, **look)
+
+
+def _gib(job: SweptJob) -> float:
+    return job.outcome.memory_bytes / 2**30
+
+
+def _rate(job: SweptJob) -> float:
+    return job.outcome.rate
 
 
 def _memory(jobs: SweptJobs) -> Iterator[Block]:
@@ -96,40 +99,24 @@ def _memory(jobs: SweptJobs) -> Iterator[Block]:
     if not any(shown.values()):
         yield Text("The traces do not say how much memory they need.")
         return
-    figure = blank_figure(480)
-
-    def gib(job: SweptJob) -> float:
-        return job.outcome.memory_bytes / 2**30
-
-    def rate(job: SweptJob) -> float:
-        return job.outcome.rate
-
+    series = []
     for at, ((what, topology), rivals) in enumerate(shown.items()):
-        color, symbol = PALETTE[at % len(PALETTE)], _SYMBOLS[at % len(_SYMBOLS)]
+        color, symbol = SERIES[at % len(SERIES)], _SYMBOLS[at % len(_SYMBOLS)]
         best = [job for job in rivals if job.number in jobs.pareto]
         name = f"{what} on {topology}"
-        figure.add_scatter(
-            x=[gib(job) for job in best],
-            y=[rate(job) for job in best],
-            mode="lines",
-            line={"color": color, "shape": "vh", "width": 1.5},
-            showlegend=False,
-            hoverinfo="skip",
-        )
-        _dots(figure, name, [job for job in rivals if job not in best], gib, rate, color=color, opacity=0.35, size=8)
-        _dots(figure, f"{name}, Pareto set", best, gib, rate, color=color, symbol=symbol, size=11)
+        line = sorted((_gib(job), _rate(job)) for job in best)
+        places = ([gib for gib, _ in line], [rate for _, rate in line])
+        series.append(Series("", *places, color, dots=False, thin=True, steps=True))
+        series.append(_dots(name, [job for job in rivals if job not in best], _gib, _rate, color, faint=True))
+        series.append(_dots(f"{name}, Pareto set", best, _gib, _rate, color, symbol=symbol, sizes=[11.0] * len(best)))
     over = [job for job in jobs.done if not job.outcome.fits]
     if over:
-        _dots(figure, "over the memory", over, gib, rate, color="#8b95a1", symbol="x-thin-open", size=8)
-    for name, capacity in sorted({(job.outcome.accelerator, job.outcome.capacity_bytes) for job in jobs.done}):
-        if capacity:
-            figure.add_vline(
-                x=capacity / 2**30, line={"dash": "dot", "color": "#111", "width": 1}, annotation_text=name
-            )
-    figure.update_xaxes(title="memory of the fullest rank, GiB", rangemode="tozero", showgrid=True)
-    figure.update_yaxes(title="tokens/s a rank", rangemode="tozero", showgrid=True)
+        series.append(_dots("over the memory", over, _gib, _rate, "c7", symbol="cross", sizes=[8.0] * len(over)))
+    capacities = sorted({(job.outcome.accelerator, job.outcome.capacity_bytes) for job in jobs.done})
+    verticals = [(capacity / 2**30, name) for name, capacity in capacities if capacity]
+    across, up = Axis("memory of the fullest rank, GiB", from_zero=True), Axis("tokens/s a rank", from_zero=True)
     yield Figure(
-        figure,
+        xy_chart(series, across, up, "tokens a second over memory", height=480, verticals=verticals),
         "Each dot is a point of the sweep; a click opens it below. On the line are those that no other of the same"
         " model and topology beats in speed with as little memory; the dotted line is what an accelerator has.",
     )
@@ -138,31 +125,23 @@ def _memory(jobs: SweptJobs) -> Iterator[Block]:
 
 def _scale(jobs: SweptJobs) -> Iterator[Block]:
     """Steps against the number of ranks, over all topologies."""
-    figure = blank_figure(420)
+    series = []
     trained: dict[str, list[SweptJob]] = {}
     for (what, _), rivals in jobs.rivals.items():
         trained.setdefault(what, []).extend(rivals)
     for at, (what, rivals) in enumerate(trained.items()):
-        color = PALETTE[at % len(PALETTE)]
+        color = SERIES[at % len(SERIES)]
         fastest: dict[int, SweptJob] = {}
         for job in sorted(rivals, key=lambda job: (job.outcome.step_ps, job.number)):
             fastest.setdefault(job.outcome.ranks, job)
         best = [fastest[ranks] for ranks in sorted(fastest)]
-        figure.add_scatter(
-            x=[job.outcome.ranks for job in best],
-            y=[job.outcome.step_ps / 1e12 for job in best],
-            mode="lines",
-            line={"color": color, "width": 1.5},
-            showlegend=False,
-            hoverinfo="skip",
-        )
-        others = [job for job in rivals if job not in best]
-        _dots(figure, what, others, _ranks, _seconds, color=color, opacity=0.35, size=8)
-        _dots(figure, f"{what}, the fastest", best, _ranks, _seconds, color=color, size=11)
-    figure.update_xaxes(title="ranks", rangemode="tozero", showgrid=True)
-    figure.update_yaxes(title="step, seconds", rangemode="tozero", showgrid=True)
+        places = ([_ranks(job) for job in best], [_seconds(job) for job in best])
+        series.append(Series("", *places, color, dots=False, thin=True))
+        series.append(_dots(what, [job for job in rivals if job not in best], _ranks, _seconds, color, faint=True))
+        series.append(_dots(f"{what}, the fastest", best, _ranks, _seconds, color, sizes=[11.0] * len(best)))
+    across, up = Axis("ranks", from_zero=True), Axis("step, seconds", from_zero=True)
     yield Figure(
-        figure,
+        xy_chart(series, across, up, "step over ranks", height=420),
         "All topologies together; the line joins the fastest at each number of ranks. Steps are comparable where they"
         " have the same batch.",
     )
@@ -192,34 +171,17 @@ def _division(jobs: SweptJobs) -> Iterator[Block]:
     )
 
 
-def _bars(jobs: SweptJobs, shown: Sequence[SweptJob]) -> Any:
-    figure = blank_figure(150 + 22 * len(shown), barmode="stack", bargap=0.25)
-    figure.update_layout(legend={"traceorder": "normal"})
-    names = [f"{job.number}: {job.name}" for job in shown]
-    for part, color in part_colors(jobs.parts).items():
-        times = [_time(job.outcome, part) for job in shown]
-        figure.add_bar(
-            orientation="h",
-            name=part.name,
-            y=names,
-            x=[time / 1e9 for time in times],
-            marker={"color": color},
-            customdata=[_anchor(job) for job in shown],
-            hovertext=[f"{_ps(time)}<br>{_hover(job)}" for time, job in zip(times, shown, strict=True)],
-            hoverinfo="name+text",
-        )
-    figure.add_scatter(
-        name="bound",
-        y=names,
-        x=[job.outcome.bound_ps / 1e9 for job in shown],
-        mode="markers",
-        marker={"symbol": "line-ns", "size": 14, "line": {"width": 2, "color": "#111"}},
-        hovertext=[_ps(job.outcome.bound_ps) for job in shown],
-        hoverinfo="name+text",
-    )
-    figure.update_xaxes(title="milliseconds", rangemode="tozero", showgrid=True)
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    return figure
+def _bars(jobs: SweptJobs, shown: Sequence[SweptJob]) -> Chart:
+    colors = part_colors(jobs.parts)
+    bars = []
+    for job in shown:
+        times = {part: _time(job.outcome, part) for part in colors}
+        parts = [BarPart(part.name, time, f"{part.name} {_ps(time)}\n{_hover(job)}") for part, time in times.items()]
+        bound = Mark(job.outcome.bound_ps, f"lower bound {_ps(job.outcome.bound_ps)}")
+        bars.append(Bar(f"{job.number}: {job.name}", parts, bound, opens=_anchor(job)))
+    longest = max((job.outcome.step_ps for job in shown), default=0)
+    named = {part.name: color for part, color in colors.items()}
+    return bar_chart(bars, time_axis(longest), named, "how the steps divide", mark="lower bound")
 
 
 def _time(outcome: JobOutcome, part: StepPart) -> float:
@@ -229,7 +191,6 @@ def _time(outcome: JobOutcome, part: StepPart) -> float:
 def _points(jobs: SweptJobs) -> Iterator[Block]:
     shown = jobs.done[:_MOST_POINTS]
     yield _table(shown)
-    yield Text("A click on a heading sorts.")
     if len(shown) < len(jobs.done):
         yield Text(f"{len(jobs.done) - len(shown):,} more are in results.csv.")
     yield from (_details(job) for job in shown)

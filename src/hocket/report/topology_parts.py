@@ -6,6 +6,7 @@ from enum import Enum
 import numpy as np
 
 from hocket.topology import Topology
+from hocket.topology.model import DEFAULT_CLASS
 
 __all__ = ["Hop", "Parts", "Role", "parts_of"]
 
@@ -92,7 +93,7 @@ def _hops(topology: Topology) -> list[Hop]:
 def _role(is_rank: bool, classes: set[str], neighbours: int) -> Role:
     if is_rank:
         return Role.GPU
-    if classes == {"fabric"}:
+    if classes == {"fabric"} or all(name == DEFAULT_CLASS or name.isdecimal() for name in classes):
         return Role.FABRIC
     if classes <= {"nvlink", "xgmi", "nvswitch"}:
         return Role.NVSWITCH

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from hocket.base.errors import Infeasible
 from hocket.base.text import markup
 from hocket.base.units import format_bandwidth
+from hocket.report.grid_picture import draw_grid
+from hocket.report.layout import is_grid
+from hocket.report.page import Drawing, Section, render
 from hocket.report.topology_parts import Hop, Parts, Role, parts_of
 from hocket.topology import Topology
 from hocket.topology.naming import spans
@@ -38,10 +41,13 @@ Place = tuple[float, float]  # the middle of a box
 
 
 def draw_topology(topology: Topology) -> str:
-    """An SVG: the fabric's switches above, one machine of each kind below; machines alike are drawn once.
+    """An SVG: the fabric's switches above, one machine of each kind below; machines alike are drawn once. Ranks joined
+    without switches are drawn as the rings and grids that they are.
 
     Raises Infeasible for machines of more GPUs than can be seen.
     """
+    if is_grid(topology):
+        return draw_grid(topology)
     parts = parts_of(topology)
     largest = max(len(parts.nodes(group[0], Role.GPU)) for group in parts.alike)
     if largest > _MOST:
@@ -49,10 +55,13 @@ def draw_topology(topology: Topology) -> str:
     return _Picture(topology, parts).svg()
 
 
-def as_html(title: str, svg: str) -> str:
+def as_html(topology: Topology, svg: str) -> str:
     """The picture as a page of its own."""
-    head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{markup(title)}</title></head>'
-    return f'{head}<body style="margin:0">\n{svg}</body></html>\n'
+    caption = "Nodes that are alike are drawn once. A line is the links of both directions."
+    inner = topology.num_nodes - topology.num_ranks
+    subtitle = f"{topology.num_ranks} ranks, " + f"{inner} switches and NICs, " * (inner > 1)
+    subtitle += f"{topology.num_links} links"
+    return render(topology.name, subtitle, [Section("Topology", [Drawing(svg, caption)])])
 
 
 class _Picture:

@@ -1,12 +1,11 @@
 """The page of a recorded job beside its prediction."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hocket.base.units import format_bytes_apart, format_time
-from hocket.report.figures import PALETTE, blank_figure
+from hocket.report.charts import Axis, Chart, Series, xy_chart
 from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
 from hocket.simulator import Prediction
 from hocket.simulator.analysis import CollectiveErrors, Validation
@@ -35,7 +34,7 @@ def validation_page(
         cards.append(("90th percentile", f"{plain.error_at(90):.1%}", _OF_WHAT))
     if fitted:
         cards += _held_out(*fitted)
-    sections = [Section("In numbers", [Cards(cards)])]
+    sections = [Section("Summary", [Cards(cards)])]
     if plain.collectives:
         blocks: list[Block] = [
             Figure(
@@ -70,41 +69,34 @@ def _held_out(before: Validation, after: Validation) -> list[tuple[str, str, str
     ]
 
 
-def _scatter(plain: Validation, fitted: tuple[Validation, Validation] | None) -> Any:
-    figure = blank_figure(460)
+def _scatter(plain: Validation, fitted: tuple[Validation, Validation] | None) -> Chart:
     times = [time for each in plain.collectives for time in (each.recorded_ps, each.predicted_ps) if time > 0]
     ends = [min(times, default=1) / 2e6, max(times, default=1) * 2 / 1e6]
-    figure.add_scatter(x=ends, y=ends, mode="lines", name="as recorded", line={"color": "#c9d1d9", "width": 1})
-    shown = [("as predicted", plain, PALETTE[1])]
+    series = [Series("as recorded", ends, ends, "soft", dots=False, thin=True)]
+    shown = [("as predicted", plain, "c1")]
     if fitted:
-        shown.append(("corrected, of the other steps", fitted[1], PALETTE[0]))
+        shown.append(("corrected, of the other steps", fitted[1], "c0"))
     for name, found, color in shown:
-        longest = max(each.count * each.recorded_ps for each in found.collectives) if found.collectives else 1
-        figure.add_scatter(
-            x=[each.recorded_ps / 1e6 for each in found.collectives],
-            y=[each.predicted_ps / 1e6 for each in found.collectives],
-            mode="markers",
-            name=name,
-            error_x={
-                "type": "data",
-                "array": [np.nan_to_num(each.noise) * each.recorded_ps / 1e6 for each in found.collectives],
-                "thickness": 1,
-                "width": 0,
-            },
-            marker={
-                "color": color,
-                "opacity": 0.8,
-                "size": [6 + 18 * (each.count * each.recorded_ps / longest) ** 0.5 for each in found.collectives],
-            },
-            hovertext=[
-                f"{each.count} x {each.sort.kind}, {each.sort.size_bytes} B: {each.error:+.1%}"
-                for each in found.collectives
-            ],
-            hoverinfo="text",
+        rows = found.collectives
+        longest = max((each.count * each.recorded_ps for each in rows), default=1)
+        series.append(
+            Series(
+                name,
+                [each.recorded_ps / 1e6 for each in rows],
+                [each.predicted_ps / 1e6 for each in rows],
+                color,
+                line=False,
+                sizes=[6 + 18 * (each.count * each.recorded_ps / longest) ** 0.5 for each in rows],
+                spread=[float(np.nan_to_num(each.noise)) * each.recorded_ps / 1e6 for each in rows],
+                tips=[
+                    f"{each.count} x {each.sort.kind}, {each.sort.size_bytes} B: recorded"
+                    f" {format_time(each.recorded_ps)}, predicted {format_time(each.predicted_ps)}, {each.error:+.1%}"
+                    for each in rows
+                ],
+            )
         )
-    figure.update_xaxes(title="recorded, microseconds", type="log", showgrid=True)
-    figure.update_yaxes(title="predicted, microseconds", type="log", showgrid=True)
-    return figure
+    across, up = Axis("recorded, microseconds", log=True), Axis("predicted, microseconds", log=True)
+    return xy_chart(series, across, up, "predicted over recorded times of collectives", height=460)
 
 
 def _table(found: Validation) -> Table:

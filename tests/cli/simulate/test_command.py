@@ -99,7 +99,7 @@ def test_deadlock_has_its_exit_code(tmp_path: Path) -> None:
         (
             ["all_reduce", "--size", "1MiB", "--topology", PAIR, "--model", "magic"],
             2,
-            "known: analytical, bound, congestion, flow, uncontended",
+            "known: analytical, bound, congestion, flow, packet, uncontended",
         ),
         (["all_reduce", "--size", "1 parsec", "--topology", PAIR], 2, "--size 1 parsec"),
         (

@@ -56,8 +56,8 @@ def test_the_programs_are_right_and_run(tmp_path: Path) -> None:
 def test_where_switches_compute_their_programs_compete(tmp_path: Path) -> None:
     """The bound is that of switches, and the copies around what they do are paid for."""
     spec = f"{MACHINE},nvls=1"
-    plain = made(tmp_path / "a", "all_reduce", MACHINE, "64MiB", "device")
-    found = made(tmp_path / "b", "all_reduce", spec, "64MiB", "device")
+    plain = made(tmp_path / "a", "all_reduce", f"{MACHINE},nvls=0", "64MiB", "device")
+    found = made(tmp_path / "b", "all_reduce", MACHINE, "64MiB", "device")  # its switches compute, as they do for NCCL
     assert found["rows"][0]["bound_ps"] < plain["rows"][0]["bound_ps"]
     path = tmp_path / "nvls.schedule"
     done = synthesize("all_reduce", "-t", spec, "-s", "64MiB", "--engine", "native:nvls", "-o", str(path))
@@ -135,3 +135,25 @@ def test_another_folder_is_not_replaced(tmp_path: Path) -> None:
     done = synthesize("all_reduce", "-t", MACHINE, "-s", "1KiB", "--for", "device", "-o", str(tmp_path / "own"))
     assert done.returncode == 3 and "exists and is no bundle" in done.stderr
     assert (tmp_path / "own" / "notes.txt").read_text() == "mine"
+
+
+def test_what_offsets_do_not_reach_is_left_to_the_stock_library(tmp_path: Path) -> None:
+    found = made(tmp_path / "b", "all_gather", "dgx-h100", "64MiB..4GiB:64", "mscclpp")
+    assert [row["time_ps"] is not None for row in found["rows"]] == [True, False]
+    assert max(file.max_bytes for file in read_bundle(tmp_path / "b").files) < 1 << 32
+
+
+def test_explain_tells_what_else_was_tried(tmp_path: Path) -> None:
+    arguments = ("all_reduce", "-t", MACHINE, "-s", "1KiB..64MiB:65536", "--for", "executor", "-o", str(tmp_path / "b"))
+    done = synthesize(*arguments, "--explain")
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.split(" programs were simulated; the others have no chance by their bounds or guesses")[
+        1:
+    ]
+    for part in (first, second):
+        times = [line.split()[2] for line in part.splitlines() if line.split()[2:3] and line.split()[2].endswith("x")]
+        assert times == sorted(times) and len(times) >= 4
+        assert "stock library" in part and "bound" in part
+    assert "1.000x" in first and "one_shot" in first
+    refused = synthesize("all_reduce", "-t", MACHINE, "-s", "1KiB", "--explain")
+    assert refused.returncode == 2 and "name it with --for" in refused.stderr

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from in_process import hocket
 
 from hocket.base.errors import FormatError, HocketError, ScheduleError
-from hocket.schedule import Collective, Kind
+from hocket.schedule import Collective, Kind, retime
 from hocket.schedule.algorithms import build
 from hocket.translator import Lowering, read_xml, translate
-from hocket.translator.bundle import read_bundle, write_bundle
+from hocket.translator.bundle import Source, read_bundle, write_bundle
 from hocket.translator.selection.msccl import RuntimeCall, files_in_order, select
 
 
@@ -52,6 +52,19 @@ def test_what_serves_a_call_is_what_the_runtime_selects(schedules: list[Path], t
             chosen = select(files, RuntimeCall(Kind.ALL_REDUCE, size, "float32", 4, call), runtime).chosen
             serving = bundle.serving(size, 4, call)
             assert (chosen and f"algorithms/{chosen.path.name}") == (serving and serving.path)
+
+
+def test_a_size_that_is_asked_for_is_served_by_a_program_whose_chunks_divide_it(tmp_path: Path) -> None:
+    # The ring in three chunks a rank is the quicker, but a runtime would leave 64 MiB to its own algorithms.
+    sources = [
+        Source(Path(algorithm), collective, retime(build(algorithm, collective, topology())))
+        for algorithm, chunks in (("recursive_doubling", 1), ("ring", 3))
+        for collective in [Collective(Kind.ALL_REDUCE, 4, 64 << 20, chunks)]
+    ]
+    whole = write_bundle(sources, tmp_path / "a", "executor", Lowering(in_place=True)).bundle
+    assert whole.files[-1].source == "ring"
+    asked = write_bundle(sources, tmp_path / "b", "executor", Lowering(in_place=True), sizes=[64 << 20]).bundle
+    assert asked.files[-1].source == "recursive_doubling"
 
 
 def test_msccl_loads_four_files(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@
 #include "hocket/simulator/job.hpp"
 #include "hocket/simulator/link_bins.hpp"
 #include "hocket/simulator/network/links.hpp"
+#include "hocket/simulator/packets.hpp"
 #include "hocket/simulator/plan.hpp"
 #include "hocket/simulator/work.hpp"
 #include "hocket/topology/graph.hpp"
@@ -20,6 +21,7 @@ struct Fidelity {
   bool record_occupancy = false;  // what every link did when
   int32_t link_bins = 0;          // if not 0: how busy each link was in so many bins of time
   bool adaptive = false;          // a message takes the least loaded of its paths; else it is divided among them
+  PacketSettings packets{};       // of model `packet`
 };
 
 /// A link's work on one message: who had it when. `collective` is an instance, or -1: `message` is a single one;
@@ -43,9 +45,11 @@ struct Outcome {
   std::vector<Occupancy> occupancy;  // in order of start per link; empty unless asked for
   LinkBins bins;                     // busy time of each link over time; empty unless asked for
   int64_t events = 0;
+  PacketUse packets;  // of model `packet`
 };
 
-/// Runs a job on a network: `model` is `uncontended`, `analytical`, `congestion` or `flow`. `plans` are those that
+/// Runs a job on a network: `model` is `uncontended`, `analytical`, `congestion`, `flow` or
+/// `packet`. `plans` are those that
 /// `job.plan_of` numbers.
 ///
 /// Every rank computes one node at a time (the ready one that comes first) and has any number of communications in

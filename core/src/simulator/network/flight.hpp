@@ -51,12 +51,24 @@ enum class NetworkEvent : uint32_t {
   kHeadArrives,  // a flight is at the next node of its route
   kLinkFree,     // a link with a queue
   kDrained,      // a flight's bytes are on their way, when it still flows at that rate
+  // Of packets:
+  kPacketArrives,  // a packet is at the next switch, as far as that needs it to pass it on
+  kPacketThere,    // a packet is at the end of its stretch
+  kPaused,         // a virtual channel hears that it is to stop,
+  kResumed,        // that it is to go on,
+  kRoom,           // or that there is room
+  kPaced,          // a source may send again at its rate
+  kNotified,       // a source hears of marks
+  kGoBack,         // the sender of a flight hears of a gap
+  kTimeout,        // the sender of a flight looks whether it has heard too little
 };
 
 // A network model is a template parameter of the replay. It has
 //   inject(engine, id, now): the message `engine.flight(id)` enters its route;
 //   handle(engine, what, id, now): what it scheduled with `engine.schedule(time, what, id)` is due;
 //   settle(engine, now): all injections and events of this instant are handled (until others follow at this instant).
+// A network whose messages go in packets has `part(share_before, share, bytes, number)`: what the path with that share
+// takes of the number-th message, in whole packets.
 // It reports a link's work with `engine.occupied(link, start, finish, busy, id)` and calls `engine.deliver(id, now)`
 // once.
 

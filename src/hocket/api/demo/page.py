@@ -10,7 +10,9 @@ from hocket.api.demo.machine import PRICING
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.chakra.job_folders import find_job
 from hocket.report import Cards, Code, Figure, Section, Table, Text, render
-from hocket.report.figures import curves, link_timeline, stacked_times, topology_picture
+from hocket.report.figures import curves, link_timeline, stacked_times
+from hocket.report.network import network_picture
+from hocket.report.node_names import NodeNames
 from hocket.report.page import Block
 from hocket.schedule import Collective, Kind, Schedule, load_expanded, lower_bound
 from hocket.schedule.algorithms import build_all
@@ -27,7 +29,7 @@ def report_page(result: Chain) -> str:
     """The page as HTML text."""
     schedule = load_expanded(result.folder / "ar.schedule")
     sections = [
-        Section("In numbers", [Cards(list(_cards(result)))]),
+        Section("Summary", [Cards(list(_cards(result)))]),
         Section("Collected", _collected(result)),
         Section("Predicted", _predicted(result)),
         Section("Contest", list(_contests(result))),
@@ -164,7 +166,8 @@ def _synthesized(result: Chain, schedule: Schedule) -> list[Block]:
             f"schedule was made for {format_bytes(result.size_bytes)} and is replayed at the other sizes.",
         ),
         Figure(
-            topology_picture(topology, utilisation.tolist()), "Links: width is bandwidth, red is busy all the time."
+            network_picture(NodeNames(topology), utilisation[:, None]),
+            "Links: width is bandwidth, colour how much of the time they are busy.",
         ),
         Figure(link_timeline(schedule), "What each link carries when: a bar is one chunk."),
     ]

@@ -22,8 +22,6 @@ __all__ = ["DemoResult", "perform"]
 
 def perform(request: Demo, progress: Progress) -> DemoResult:
     """Does the whole chain. Raises HocketError where a step of it fails or what it needs is not installed."""
-    if find_spec("plotly") is None:
-        raise HocketError("the report needs plotly: pip install 'hocket[report]'")
     has_torch = find_spec("torch") is not None
     if request.torch and not has_torch:
         raise HocketError("PyTorch is not installed: pip install 'hocket[torch]' (3 GB), or use --no-torch")

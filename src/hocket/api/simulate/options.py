@@ -16,6 +16,7 @@ from hocket.base.units import parse_bytes, parse_sizes, parse_time
 from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.simulator import Disturbance, Fidelity, Flow, Model, Queueing, Switching
 from hocket.simulator.algorithm_choice import AUTO, LIBRARY
+from hocket.simulator.packets import parse_packets
 from hocket.topology import Topology, read_routing
 
 with late_imports(__name__):
@@ -40,6 +41,8 @@ def fidelity_of(chosen: FidelityOptions, outputs: PredictionOutputs) -> Fidelity
     model = one_of("--model", chosen.model or Model.CONGESTION, Model)
     if chosen.queueing and model != Model.CONGESTION:
         raise RequestError(f"--queueing: disciplines are for model congestion, {model} has no queues: drop it")
+    if chosen.packets is not None and model != Model.PACKET:
+        raise RequestError(f"--packets: they are for model packet, {model} has none: add --model packet, or drop it")
     analysed = bool(outputs.tables or outputs.report)
     return Fidelity(
         model,
@@ -50,6 +53,7 @@ def fidelity_of(chosen: FidelityOptions, outputs: PredictionOutputs) -> Fidelity
         link_bins=_LINK_BINS if analysed else 0,
         latencies=analysed,
         routing=None if chosen.routing is None else read_routing(chosen.routing, "--routing").name,
+        packets=None if chosen.packets is None else parse_packets(chosen.packets),
     )
 
 

@@ -42,6 +42,14 @@ class FidelityOptions(Part, frozen=True, kw_only=True):
             known="hocket.topology:ROUTINGS",
         ),
     ] = None
+    packets: Annotated[
+        str | None,
+        option(
+            "Of model packet: mtu=4096,header=82,train=1,buffer=128KiB,flow=pfc|credits|none,"
+            "arbitration=round_robin|age,channels=N,ecn=on,kmin=,kmax=,pmax=,retransmit=,seed=.",
+            metavar="NAME=VALUE,...",
+        ),
+    ] = None
     overlap_slowdown: Annotated[
         str, option("Computation takes this many times as long while its rank communicates: 1.15.")
     ] = "1"

@@ -7,10 +7,11 @@ from itertools import combinations
 
 from hocket.base.late_imports import late_imports
 from hocket.base.units import format_bandwidth, format_bytes, format_bytes_apart, format_time
-from hocket.simulator import Model, Prediction
+from hocket.simulator import Model, PacketTraffic, Prediction
 
 with late_imports(__name__):
     from hocket.simulator.analysis import caused_waits, critical_path, rank_table, sort_table, step_table
+    from hocket.simulator.analysis.packets import LATENCY_PERCENTS
     from hocket.simulator.curves import SimulatedCurve, crossover_sentence, fit_sentence
 
 __all__ = ["assumed_lines", "comparison_lines", "curve_lines", "prediction_lines"]
@@ -48,7 +49,38 @@ def prediction_lines(prediction: Prediction) -> Iterator[str]:
         yield from _collectives(prediction)
     if prediction.link_messages.any():
         yield from _links(prediction)
+    if prediction.packets is not None:
+        yield from _packets(prediction, prediction.packets)
     yield from _notes(prediction)
+
+
+def _packets(prediction: Prediction, traffic: PacketTraffic) -> Iterator[str]:
+    """Percentiles, the fullest queues, and what flow control did."""
+    names = [*(f"p{percent:g}" for percent in LATENCY_PERCENTS), "most"]
+    yield f"  latencies    {' '.join(f'{name:>10}' for name in names)}"
+    for name, found in (("messages", traffic.message_latency), ("packets", traffic.packet_latency)):
+        times = [*map(found.percentile_ps, LATENCY_PERCENTS), found.most_ps]
+        yield f"    {name:<10} {' '.join(f'{format_time(time):>10}' for time in times)}  of {found.total}"
+    yield "  longest queues"
+    waited = traffic.waiting_most_bytes.nonzero()[0]
+    for link in waited[traffic.waiting_most_bytes[waited].argsort(kind="stable")[::-1][:_TOP_LINKS]].tolist():
+        yield (
+            f"    for {prediction.topology.link_name(link):<32} {format_bytes(int(traffic.waiting_most_bytes[link]))}"
+            f" at most, {format_bytes(round(float(traffic.waiting_mean_bytes[link])))} on average"
+        )
+    if not len(waited):
+        yield "    none: no packet waited at a switch"
+    counts = {
+        "pauses": int(traffic.pauses.sum()),
+        "packets marked": int(traffic.marked.sum()),
+        "packets dropped": int(traffic.dropped.sum()),
+    }
+    yield f"  flow control  {', '.join(f'{count} {what}' for what, count in counts.items())}"
+    paused = traffic.paused_ps
+    if paused.any():
+        link = int(paused.argmax())
+        name = prediction.topology.link_name(link)
+        yield f"    longest paused: {name}, {format_time(int(paused[link]))} in {traffic.pauses[link]} pauses"
 
 
 def _exposed_parts(prediction: Prediction, rank: int) -> str:

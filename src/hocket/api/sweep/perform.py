@@ -6,7 +6,6 @@ import fcntl
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 
 from hocket.api.progress import Progress
@@ -83,9 +82,6 @@ def _answered(
 
 
 def _write_page(result: JobSweepResult, path: Path, progress: Progress) -> None:
-    if find_spec("plotly") is None:
-        progress.note(f"{path} is not written: it needs plotly: pip install 'hocket[report]'")
-        return
     write_page(path, sweep_page(result.jobs), result.request)
     result.written.append(path)
 

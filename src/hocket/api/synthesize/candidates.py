@@ -19,11 +19,11 @@ from hocket.translator.lowering.lowering import Strategy
 from hocket.translator.lowering.strategies import fewer_chunks
 from hocket.translator.msccl.profile import Profile
 
-__all__ = ["Candidates"]
+__all__ = ["Candidates", "named_source"]
 
 _APART = 16  # times a size, to the next that is searched for
 _NATIVE_CHUNKS = (1, 2, 4)
-_KEPT = 8  # of the native schedules, at each size
+_KEPT = 4  # of the native schedules of each number of chunks, at each size
 _COPIES = 16  # with which they are compared
 
 #: Of a problem and sizes, with so many chunks (None: any number).
@@ -97,8 +97,10 @@ class Candidates:
         kept: dict[int, int] = {}
         for size in self._apart:
             taken = [(min(each.of(strategy, size) for strategy in strategies), at) for at, each in enumerate(least)]
-            for _, at in sorted(taken)[:_KEPT]:
-                kept.setdefault(at, size)
+            for chunks in _NATIVE_CHUNKS:
+                alike = [(time_ps, at) for time_ps, at in taken if members[at].collective.chunks_per_rank == chunks]
+                for _, at in sorted(alike)[:_KEPT]:
+                    kept.setdefault(at, size)
         for at, size in sorted(kept.items()):
             yield self._source(members[at], size)
 
@@ -113,9 +115,13 @@ class Candidates:
     def _source(self, schedule: Schedule, size: int) -> Source:
         collective = replace(schedule.collective, size_bytes=size)
         timed = retime(replace(schedule, collective=collective))
-        chunks = collective.chunks_per_rank
-        name = f"{timed.generator}-of-{chunks}" if chunks > 1 else timed.generator
-        return Source(Path(name), collective, timed)
+        return Source(Path(named_source(timed)), collective, timed, has_coarser=True)
+
+
+def named_source(schedule: Schedule) -> str:
+    """What tables call it."""
+    chunks = schedule.collective.chunks_per_rank
+    return f"{schedule.generator}, {chunks} chunks" if chunks > 1 else schedule.generator
 
 
 def _seen(topology: Topology, protocols: Sequence[Protocol]) -> Iterator[Topology]:

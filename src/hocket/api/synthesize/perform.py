@@ -76,6 +76,8 @@ def _check(request: Synthesis) -> None:
         raise RequestError("several groups take one size")
     if request.costs is not None and request.runtime is None:
         raise RequestError("--costs says what a runtime's kernels take: name it with --for")
+    if request.explain and request.runtime is None:
+        raise RequestError("--explain says why programs for a runtime were taken: name it with --for")
     if request.runtime is not None:
         _check_programs(request)
     read_priorities(request)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from hocket.api.parts import Failures
 from hocket.api.progress import Progress
-from hocket.api.synthesize.candidates import Candidates
+from hocket.api.synthesize.candidates import Candidates, named_source
 from hocket.api.synthesize.problems import read_sizes
 from hocket.api.synthesize.programs_result import ProgramRow, ProgramsResult
 from hocket.api.synthesize.request import Synthesis
 from hocket.api.synthesize.stock import LibraryTimes, stock_library
-from hocket.base.errors import RequestError, ScheduleError
+from hocket.base.errors import Infeasible, RequestError, ScheduleError
 from hocket.base.files import require_place
 from hocket.base.units import format_bandwidth, format_time, parse_duration
 from hocket.schedule import Collective, Costs, Protocol, bound_of_any_chunks, read_costs, retime
@@ -34,10 +35,10 @@ from hocket.translator.targets import RUNTIMES
 __all__ = ["perform_programs"]
 
 _ELEMENT = 4  # bytes of a float32
-#: Runtimes that pad what a program's chunks do not divide.
-_PAD = (DEVICE_RUNTIME.name,)
 #: The runtimes whose programs have switches compute.
 _HAVE_SWITCHES = (PLAN_RUNTIME, DEVICE_RUNTIME.name)
+#: Chunks a rank of these: while switches add up one, others are on their way back.
+_OVER_SWITCHES = (1, 4, 16, 64)
 
 
 def perform_programs(
@@ -56,13 +57,15 @@ def perform_programs(
         raise RequestError(f"--size: programs are for {least} bytes or more, an element for each rank")
     costs = None if request.costs is None else read_costs(request.costs)
     profile = _profile(runtime, costs, problem.topology)
-    searching = partial(_searched, search=search, request=request, watch=watch)
-    sources = Candidates(problem, profile, sizes, searching, natives=request.engine == AUTO).sources()
-    if runtime in _HAVE_SWITCHES:
-        sources += _over_switches(problem, sizes[-1])
     failed = request.failures != Failures()  # of which the library's model knows nothing
     reach = profile.protocols["Simple"].pace
     stock = None if failed else stock_library(request.topology, problem.collective, reach, progress)
+    searching = partial(_searched, search=search, request=request, watch=watch)
+    sources = Candidates(problem, profile, sizes, searching, natives=request.engine == AUTO).sources()
+    if runtime in _HAVE_SWITCHES:
+        if stock is not None:
+            problem = _with_switches_of(stock, problem)
+        sources += _over_switches(problem, sizes[-1])
     progress.status(f"comparing programs of {len(sources)} schedules at {len(sizes)} sizes")
     report: BundleReport | None
     try:
@@ -78,7 +81,7 @@ def perform_programs(
         )
     except NothingToGain:
         report = None
-    rows = [_row(size, report, stock, _bound(problem, profile, size)) for size in sizes]
+    rows = [_row(size, report, stock, _bound(problem, profile, size), pads=profile.pads) for size in sizes]
     several = len(set(problem.topology.machine.tolist())) > 1
     return ProgramsResult(
         request,
@@ -142,17 +145,25 @@ def _searched(
     return found
 
 
+def _with_switches_of(stock: LibraryTimes, problem: Problem) -> Problem:
+    """The problem on switches that compute where they do for the library, unless the topology says which do."""
+    topology = problem.topology
+    computing = topology.in_network or stock.machine.topology.in_network
+    return replace(problem, topology=replace(topology, in_network=computing))
+
+
 def _over_switches(problem: Problem, size: int) -> list[Source]:
     """What switches that compute do, where there are any and all ranks are on one machine."""
     topology = problem.topology
     if not topology.in_network or len(set(topology.machine.tolist())) > 1:
         return []
-    collective = replace(problem.collective, size_bytes=size)
-    try:
-        schedule = retime(build("nvls", collective, topology))
-    except ScheduleError:
-        return []
-    return [Source(Path(schedule.generator), collective, schedule)]
+    found = []
+    for chunks in _OVER_SWITCHES:
+        collective = replace(problem.collective, size_bytes=size, chunks_per_rank=chunks)
+        with suppress(ScheduleError, Infeasible):
+            schedule = retime(build("nvls", collective, topology))
+            found.append(Source(Path(named_source(schedule)), collective, schedule, has_coarser=True))
+    return found
 
 
 def _stock_ps(stock: LibraryTimes, size: int) -> int:
@@ -187,14 +198,16 @@ def _bound(problem: Problem, profile: Profile, size: int) -> int:
     return min(map(at_least, chosen))
 
 
-def _row(size: int, report: BundleReport | None, stock: LibraryTimes | None, bound_ps: int) -> ProgramRow:
+def _row(
+    size: int, report: BundleReport | None, stock: LibraryTimes | None, bound_ps: int, *, pads: bool
+) -> ProgramRow:
     """Of the kind of calls that comes first: in place, where the collective has such calls."""
     told = None if stock is None else stock.at(size)
     files = () if report is None else report.bundle.files
     for number, file in enumerate(files, 1):
         if file.in_place != files[0].in_place or not file.min_bytes <= size <= file.max_bytes:
             continue
-        if size % (file.chunks * max(file.alignment, _ELEMENT)) and report and report.bundle.runtime not in _PAD:
+        if not pads and size % (file.chunks * max(file.alignment, _ELEMENT)):
             continue  # the runtime takes its own algorithm
         near = min(file.predicted, key=lambda one: abs(one.size_bytes - size))
         return ProgramRow(size, bound_ps, told, number, file, near.time_ps)

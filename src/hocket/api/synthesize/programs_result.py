@@ -14,7 +14,7 @@ from hocket.base.files import write_json
 from hocket.base.text import printable_lines
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bytes, format_time
-from hocket.translator.bundle import BundleReport
+from hocket.translator.bundle import BundleReport, Compared
 from hocket.translator.bundle.manifest import BundleFile
 
 __all__ = ["ProgramRow", "ProgramsResult"]
@@ -50,7 +50,7 @@ class ProgramRow:
             format_bytes(self.size_bytes),
             self.number,
             file.source,
-            f"{file.protocol}, {file.thread_blocks} blocks",
+            _lowered_to(file.protocol, file.thread_blocks),
             format_time(self.time_ps),
             *told,
             "" if gain is None else f"{gain:.2f}x",
@@ -101,6 +101,9 @@ class ProgramsResult(Result):
         if self.stock:
             yield f"stock: {self.stock}"
         yield from text_table(_HEADS, [row.cells() for row in self.rows], align=">><<><>>>")
+        if self.request.explain and self.report is not None:
+            for row in self.rows:
+                yield from _explained(row, self.report.compared[row.size_bytes])
         gains = [row.gain for row in self.rows if row.gain is not None]
         won = [gain for gain in gains if gain > 1]
         if won:
@@ -130,4 +133,28 @@ class ProgramsResult(Result):
             write_json(self.request.json, self.as_json())
 
 
-_HEADS = ("size", "", "program", "by", "time", "stock", "", "gain", "program bound")
+_SHOWN = 5  # programs of a size that --explain tells of
+
+
+def _explained(row: ProgramRow, compared: Compared) -> Iterator[str]:
+    """What was compared at a size, the quickest first, beside the stock library and the bound."""
+    simulated = f"{compared.simulated} of {compared.programs} programs were simulated"
+    yield f"{format_bytes(row.size_bytes)}: {simulated}; the others have no chance by their bounds or guesses"
+    rows = [
+        (tried.time_ps, tried.source, _lowered_to(tried.protocol, tried.thread_blocks, tried.instances))
+        for tried in compared.quickest[:_SHOWN]
+    ]
+    if row.stock is not None:
+        rows.append((row.stock.time_ps, "stock library", row.stock.algorithm))
+    best = min(time_ps for time_ps, *_ in rows)
+    rows.append((row.bound_ps, "bound", ""))
+    cells = [("", format_time(time_ps), f"{time_ps / best:.3f}x", *named) for time_ps, *named in sorted(rows)]
+    yield from text_table(("", "time", "", "schedule", "lowered to"), cells, align="<>><<")
+
+
+def _lowered_to(protocol: str, thread_blocks: int, instances: int = 1) -> str:
+    several = f", {instances} instances" if instances > 1 else ""
+    return f"{protocol}, {thread_blocks} thread block{'s' * (thread_blocks > 1)}{several}"
+
+
+_HEADS = ("size", "file", "schedule", "lowered to", "time", "stock", "its algorithm", "gain", "program bound")

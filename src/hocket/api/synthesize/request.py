@@ -83,6 +83,7 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
         ),
     ] = None
     costs: CostsFile = None
+    explain: Annotated[bool, option("With --for: of each size, what else was tried, and how long it takes.")] = False
     output: Annotated[
         str | None,
         written("Where to write the schedule, those of a range, or the bundle.", "-o", metavar="FILE|DIR"),

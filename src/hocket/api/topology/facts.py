@@ -70,7 +70,7 @@ class TopologyFacts(Result):
         with together():
             if request.output is not None:
                 svg = draw_topology(self.topology)
-                page = as_html(self.topology.name, svg) if request.output.endswith(".html") else svg
+                page = as_html(self.topology, svg) if request.output.endswith(".html") else svg
                 write_page(request.output, page, request)
                 self._written.append(f"wrote {request.output}")
             if request.json is not None:

@@ -60,12 +60,18 @@ class Links {
     Picoseconds last_ps = 0;
     LinkUse use{};
 
-    /// Time the link works on a message of this size, counted as use.
-    Picoseconds take(int64_t bytes) {
+    /// Time the link works on so many bytes.
+    Picoseconds serialization(int64_t bytes) {
       if (bytes != last_bytes) {
         last_bytes = bytes;
         last_ps = serialization_ps(bytes, bandwidth);
       }
+      return last_ps;
+    }
+
+    /// Time the link works on a message of this size, counted as use.
+    Picoseconds take(int64_t bytes) {
+      serialization(bytes);
       use.busy_ps = add_ps(use.busy_ps, last_ps);
       use.bytes += bytes;
       use.messages++;

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace hocket::simulator {
+
+inline constexpr uint32_t kNone = ~uint32_t{0};
+
+/// The line of each input that waits for an output, by both: only of those that wait, so that memory grows with packets
+/// under way and not with ports times ports. Open addressing with linear probing; erasing moves back what came behind,
+/// so that no chain is ever longer than what it holds.
+class LineTable {
+ public:
+  LineTable() : entries_(kFirstSize) {}
+
+  static uint64_t key(int32_t buffer, int32_t link) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(buffer)) << 32 | static_cast<uint32_t>(link);
+  }
+
+  /// The line of the key; a new key's is kNone, to be set at once.
+  uint32_t& operator[](uint64_t key) {
+    if (2 * (size_ + 1) > entries_.size()) grow();
+    size_t at = home(key);
+    while (entries_[at].line != kNone && entries_[at].key != key) at = next(at);
+    if (entries_[at].line == kNone) {
+      entries_[at].key = key;
+      size_++;
+    }
+    return entries_[at].line;
+  }
+
+  /// Precondition: the key is there.
+  void erase(uint64_t key) {
+    size_t hole = home(key);
+    while (entries_[hole].key != key || entries_[hole].line == kNone) hole = next(hole);
+    // Whatever follows and is at home before the hole, or in it, moves there.
+    for (size_t at = next(hole); entries_[at].line != kNone; at = next(at)) {
+      const size_t from_home = (at - home(entries_[at].key)) & (entries_.size() - 1);
+      const size_t from_hole = (at - hole) & (entries_.size() - 1);
+      if (from_home < from_hole) continue;
+      entries_[hole] = entries_[at];
+      hole = at;
+    }
+    entries_[hole].line = kNone;
+    size_--;
+  }
+
+ private:
+  struct Entry {
+    uint64_t key = 0;
+    uint32_t line = kNone;
+  };
+  static constexpr size_t kFirstSize = 64;  // a power of two, as all sizes
+
+  // Fibonacci hashing: ports of a switch are neighbours, and so are their numbers.
+  size_t home(uint64_t key) const { return (key * 0x9e3779b97f4a7c15u >> 20) & (entries_.size() - 1); }
+  size_t next(size_t at) const { return (at + 1) & (entries_.size() - 1); }
+
+  void grow() {
+    const std::vector<Entry> before = std::exchange(entries_, std::vector<Entry>(2 * entries_.size()));
+    for (const Entry& entry : before) {
+      if (entry.line == kNone) continue;
+      size_t at = home(entry.key);
+      while (entries_[at].line != kNone) at = next(at);
+      entries_[at] = entry;
+    }
+  }
+
+  std::vector<Entry> entries_;
+  size_t size_ = 0;
+};
+
+}  // namespace hocket::simulator

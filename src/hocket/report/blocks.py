@@ -1,0 +1,180 @@
+"""What the sections of a page are made of: text, tables, numbers to see first, advice, pictures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import repeat
+
+from hocket.base.text import markup
+from hocket.report.charts.drawing import Chart, clipped
+from hocket.report.sort_keys import is_number, sort_key
+
+__all__ = ["Advice", "Block", "Cards", "Code", "Details", "Drawing", "Figure", "Section", "Table", "Text", "shown"]
+
+_MOST_LETTERS = 400  # of a cell or a heading
+_MOST_TEXT = 50_000  # of a paragraph or a program's output
+_OPEN_ROWS = 25  # of a table that are shown before one asks for all
+
+
+def shown(text: str, most: int = _MOST_LETTERS) -> str:
+    """The text for a page: escaped, and clipped where it is longer than anybody reads."""
+    return markup(clipped(text, most))
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+    def html(self) -> str:
+        return f"<p>{shown(self.text, _MOST_TEXT)}</p>"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Preformatted text: a command or a program's output."""
+
+    text: str
+
+    def html(self) -> str:
+        return f'<pre tabindex="0">{shown(self.text, _MOST_TEXT)}</pre>'
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """The numbers to see first: (label, value, what it is measured against)."""
+
+    cards: Sequence[tuple[str, str, str]]
+
+    def html(self) -> str:
+        body = "".join(
+            f'<div class="card"><div class="label">{shown(label)}</div><div class="value">{shown(value)}</div>'
+            f'<div class="hint">{shown(hint)}</div></div>'
+            for label, value, hint in self.cards
+        )
+        return f'<div class="cards">{body}</div>'
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What is slow, why, what to do about it, and a command that does it or shows more."""
+
+    what: str
+    why: str
+    remedy: str
+    command: str = ""
+
+    def html(self) -> str:
+        command = Code(self.command).html() if self.command else ""
+        return (
+            f'<div class="advice"><h3>{shown(self.what)}</h3><p>{shown(self.why, _MOST_TEXT)}</p>'
+            f"<p><strong>What to do:</strong> {shown(self.remedy, _MOST_TEXT)}</p>{command}</div>"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells; numbers and the headings of columns of numbers align to the right. A click on a heading sorts by
+    what the column's cells say, or by `keys`: for each row, what each of its cells is ordered by. `about` is what the
+    table is of, for those who do not see what is around it."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    keys: Sequence[Sequence[float | str]] = ()
+    about: str = ""
+
+    def html(self) -> str:
+        numeric = [all(is_number(row[at]) for row in self.rows) for at in range(len(self.columns))]
+        sorts = len(self.rows) > 1
+        head = "".join(_heading(*each, sorts) for each in zip(self.columns, numeric, strict=True))
+        keys = self.keys or ([[sort_key(text) for text in row] for row in self.rows] if sorts else repeat(repeat(None)))
+        body = "".join(f"<tr>{''.join(map(_cell, row, key))}</tr>" for row, key in zip(self.rows, keys, strict=False))
+        label = f' aria-label="{shown(self.about or f"table of {self.columns[0]}")}"'
+        kind = ' class="sorted"' * sorts
+        table = f"<table{kind}{label}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        more = f' data-open-rows="{_OPEN_ROWS}"' if len(self.rows) > _OPEN_ROWS else ""
+        return f'<div class="scroll" tabindex="0"{more}>{table}</div>'
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Blocks behind a line that opens them; `anchor` is where links on the page find it (`#anchor`)."""
+
+    line: str
+    blocks: Sequence["Block"]
+    anchor: str = ""
+
+    def html(self) -> str:
+        blocks = "\n".join(block.html() for block in self.blocks)
+        place = f' id="{shown(self.anchor)}"' if self.anchor else ""
+        return f"<details{place}><summary>{shown(self.line)}</summary>{blocks}</details>"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart with a caption that says how to read it."""
+
+    chart: Chart
+    caption: str
+
+    def html(self) -> str:
+        entries = "".join(
+            f'<li><span class="swatch {color}"></span>{shown(words)}</li>' for color, words in self.chart.legend
+        )
+        legend = f'<ul class="legend">{entries}</ul>' if entries else ""
+        return (
+            f'<figure>{legend}{_player(self.chart.times)}<div class="scroll wide">{self.chart.svg}</div>'
+            f"<figcaption>{shown(self.caption, _MOST_TEXT)}</figcaption></figure>"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """An SVG picture on paper of its own, its text escaped already, with a caption that says how to read it."""
+
+    svg: str
+    caption: str
+
+    def html(self) -> str:
+        return (
+            f'<figure><div class="scroll paper" tabindex="0">{self.svg}</div>'
+            f"<figcaption>{shown(self.caption, _MOST_TEXT)}</figcaption></figure>"
+        )
+
+
+Block = Text | Code | Cards | Advice | Table | Details | Figure | Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page with a heading of its own."""
+
+    title: str
+    blocks: Sequence[Block]
+
+    def html(self, number: int | str) -> str:
+        blocks = "\n".join(block.html() for block in self.blocks)
+        heading = f'<h2 id="h{number}">{shown(self.title)}</h2>'
+        return f'<section id="s{number}" aria-labelledby="h{number}">{heading}\n{blocks}\n</section>'
+
+
+def _player(times: Sequence[str]) -> str:
+    """A button that plays the frames of these times, and a slider over them."""
+    if not times:
+        return ""
+    return (
+        f'<div class="player" data-player="{shown("|".join(times), _MOST_TEXT)}"><button>Play</button>'
+        f'<input type="range" min="0" max="{len(times) - 1}" value="0" aria-label="time"><output></output></div>'
+    )
+
+
+def _heading(words: str, numeric: bool, sorts: bool) -> str:
+    attribute = ' class="number"' if numeric else ""
+    inside = f"<button>{shown(words)}</button>" if sorts else shown(words)
+    return f'<th scope="col"{attribute}>{inside}</th>'
+
+
+def _cell(text: str, key: float | str | None) -> str:
+    attribute = ' class="number"' if is_number(text) else ""
+    attribute += "" if key is None else f' data-key="{shown(str(key))}"'
+    return f"<td{attribute}>{shown(text)}</td>"
