@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import opened
 
 from hocket.api.demo.contest import Contest
 from hocket.api.demo.machine import ContestMachine, ContestTime, PricedProgram
@@ -158,21 +159,7 @@ def test_verdicts_follow_from_the_times_both_ways() -> None:
 @pytest.mark.torch
 @pytest.mark.browser
 def test_report_opens_in_a_browser(torch_demo: Path, browser: Any) -> None:
-    page = browser.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto((torch_demo / "report.html").as_uri())
-    figures = page.locator("figure").count()
-    assert figures == 5
-    page.wait_for_function(f"document.querySelectorAll('figure .main-svg').length >= {figures}")
-    assert problems == []
-    assert page.locator("h2").all_inner_texts() == [
-        "In numbers",
-        "Collected",
-        "Predicted",
-        "Contest",
-        "Synthesized",
-        "Executed",
-        "Next",
-    ]
-    page.close()
+    with opened(browser, torch_demo / "report.html") as page:
+        assert page.locator("figure").count() == page.locator("svg.chart").count() == 5
+        heads = ["Summary", "Collected", "Predicted", "Contest", "Synthesized", "Executed", "Next", "Provenance"]
+        assert page.locator("h2").all_inner_texts() == heads

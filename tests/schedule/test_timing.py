@@ -158,3 +158,28 @@ def test_refuses_to_let_a_copy_overwrite_what_was_added() -> None:
     verify(schedule)
     with pytest.raises(ScheduleError, match="chunk 0 would have other contributions in the end"):
         retime(schedule)
+
+
+def test_takes_copies_of_one_sum_in_any_order() -> None:
+    # Rank 0 gets all contributions from rank 1, which tells rank 2; rank 0 then sends rank 2 the same sum once more, which
+    # comes in first at the earliest times.
+    pairs = [(0, 1), (2, 1), (1, 0), (0, 2), (1, 2)]
+    links = [(src, dst, 1000 if (src, dst) != (1, 2) else 10**6, 10**9) for src, dst in pairs]
+    schedule = Schedule(
+        collective=Collective(Kind.ALL_REDUCE, 3, 1000),
+        topology=Topology.from_links("three", 3, links),
+        route_offset=np.arange(6),
+        route_links=np.arange(5, dtype=np.int32),
+        chunk=np.repeat(np.arange(3, dtype=np.int32), 5),
+        route=np.tile(np.array([0, 1, 2, 4, 3], np.int32), 3),
+        reduce=np.tile(np.array([True, True, False, False, False]), 3),
+        start_ps=np.repeat(np.arange(3), 5) * 100 + np.tile(np.array([0, 1, 2, 3, 6]), 3),
+        finish_ps=np.repeat(np.arange(3), 5) * 100 + np.tile(np.array([1, 2, 3, 4, 7]), 3),
+        timed=False,
+        blocking=False,
+        bound=None,
+        generator="test",
+        seed=None,
+    )
+    verify(schedule)
+    verify(retime(schedule))

@@ -19,33 +19,36 @@ uint64_t mix(uint64_t value) {  // splitmix64's finalizer
   return value ^ (value >> 31);
 }
 
-/// What a schedule comes to at some times, in hashes: of each transfer the deliveries that made what it sends, and of
-/// each chunk those that made what its ranks have in the end. Equal where the contributions are the same.
+/// What a schedule comes to at some times, in hashes: of each transfer the contributions that it sends, and of each chunk
+/// those that its ranks have in the end.
 struct Contents {
   std::vector<uint64_t> sent, kept;
 };
 
-/// A sum of mixed ids, so that the order of deliveries does not count, as it does not for a sum.
+/// A sum of mixed ranks, so that the order in which contributions come does not count, as it does not for a sum.
 Contents contents(const Transfers& transfers, std::span<const Picoseconds> start, std::span<const Picoseconds> finish) {
+  const auto own = [&](int32_t node) -> uint64_t { return transfers.graph->is_switch(node) ? 0 : mix(node + 1); };
   std::vector<uint64_t> sent(transfers.size()), kept(transfers.num_chunks), held(transfers.graph->num_nodes());
+  std::vector<bool> counted(transfers.graph->num_nodes());
   const ChunkIndex index(transfers);
   ChunkReplay replay;
   for (int64_t chunk = 0; chunk < transfers.num_chunks; chunk++) {
     const auto ids = index.of(chunk);
-    for (const int32_t id : ids) held[transfers.src(id)] = held[transfers.dst(id)] = 0;
+    for (const int32_t id : ids) {
+      for (const int32_t node : {transfers.src(id), transfers.dst(id)}) held[node] = own(node);
+      counted[transfers.dst(id)] = false;
+    }
     replay.run(
         ids, start, finish,
-        [&](int32_t id) {
-          if (!transfers.is_own(id)) sent[id] = held[transfers.src(id)];
-        },
+        [&](int32_t id) { sent[id] = transfers.is_own(id) ? own(transfers.src(id)) : held[transfers.src(id)]; },
         [&](int32_t id) {
           uint64_t& at = held[transfers.dst(id)];
-          at = (transfers.reduce[id] ? at : 0) + mix(id);
+          at = (transfers.reduce[id] ? at : 0) + sent[id];
         });
     for (const int32_t id : ids) {
-      uint64_t& at = held[transfers.dst(id)];
-      kept[chunk] += at == 0 ? 0 : mix(at ^ mix(transfers.dst(id)));
-      at = 0;  // once for each rank
+      const int32_t rank = transfers.dst(id);
+      if (!counted[rank]) kept[chunk] += mix(held[rank] ^ own(rank));
+      counted[rank] = true;
     }
   }
   return {std::move(sent), std::move(kept)};

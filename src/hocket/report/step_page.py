@@ -38,11 +38,11 @@ def step_page(step: StepSummary) -> str:
         Section("Where the time goes", [*_division(step)]),
         Section("Timeline", [*rank_timeline(step.prediction)]),
         Section("Parallel dimensions", [*_dimensions(step)]),
-        *_communication(step.prediction),
         Section("Whose collectives", [_contenders(step)]),
     ]
     if step.what_ifs or step.not_tried:
         sections.append(Section("What would shorten it", [*_what_ifs(step)]))
+    sections += _communication(step.prediction)
     remarks = [*step.facts.notes, *step.prediction.assumed, *step.prediction.notes, *step.prediction.warnings]
     if remarks:
         sections.append(Section("Assumed, and notes", [Text(remark) for remark in remarks]))
