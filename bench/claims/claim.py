@@ -39,11 +39,11 @@ _ORDER = list(ClaimStatus)
 class Claim:
     """`published` has the figures as they are printed ("15.17"), so that "equal" means: to the last digit printed.
 
-    `measure` gives figures under the same names (and others, for context); `physical` gives them again under Hocket's
-    physical models where `measure` reproduces another simulator's; `thorough` takes the place of `measure` where there
-    is time, and gives what it gives and more. `tolerance` is relative. `holds` is what the claim
-    says besides its digits: an order, a direction, a sign. `unresolved` is the status of a claim that no measurement
-    decides: what the paper leaves out, hardware that is absent, a model that is not there yet.
+    `measure` gives figures under the same names (and others, for context); `thorough` takes its place where there is
+    time, and gives what it gives and more: a published figure may be among that. `physical` gives them again under
+    Hocket's physical models where `measure` reproduces another simulator's. `tolerance` is relative. `holds` is what
+    the claim says besides its digits: an order, a direction, a sign. `unresolved` is the status of a claim that no
+    measurement decides: what the paper leaves out, hardware that is absent, a model that is not there yet.
     """
 
     id: str
@@ -123,6 +123,8 @@ def agreement(claim: Claim, measured: Figures) -> ClaimStatus:
 
 
 def _closeness(claim: Claim, name: str, measured: Figures) -> ClaimStatus:
+    if name not in measured:
+        return ClaimStatus.REFUTED
     expected = Decimal(claim.published[name])
     digit = 10.0 ** int(expected.as_tuple().exponent)
     difference = abs(measured[name] - float(expected))
@@ -133,7 +135,8 @@ def _closeness(claim: Claim, name: str, measured: Figures) -> ClaimStatus:
 
 def _difference(claim: Claim, measured: Figures) -> str:
     differ = [name for name in claim.published if _closeness(claim, name, measured) is ClaimStatus.REFUTED]
-    return "; ".join(f"{name}: {measured[name]:g} instead of {claim.published[name]}" for name in differ)
+    found = {name: f"{measured[name]:g}" if name in measured else "nothing" for name in differ}
+    return "; ".join(f"{name}: {found[name]} instead of {claim.published[name]}" for name in differ)
 
 
 def _kept(measure: Measure | None) -> dict[str, float]:

@@ -54,4 +54,5 @@ class KeptVerdicts:
 
     def _save(self) -> None:
         if self.path is not None:
-            write_json(self.path, msgspec.to_builtins(_Content(self.request, list(self.finished.values()))))
+            ordered = sorted(self.finished.values(), key=lambda verdict: (verdict.id[0], int(verdict.id[1:])))
+            write_json(self.path, msgspec.to_builtins(_Content(self.request, ordered)))

@@ -4,19 +4,22 @@ for the same."""
 from functools import cache
 
 from hocket.api.simulate.request import Simulation
-from hocket.api.synthesize.request import Synthesis
+from hocket.base.errors import Stopped
 from hocket.bench.astra_sim_equality import trace_of
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
-from hocket.schedule import AnySchedule, Schedule
+from hocket.schedule import AnySchedule, Collective, Kind, Schedule
 from hocket.simulator import simulate_traces
 from hocket.simulator.astra import AstraDimension, AstraSetup, SystemFile, simulate_astra
+from hocket.synthesizer import Problem, Search, solve
 from hocket.topology import load
+from hocket.topology.failures import without
 
 __all__ = [
     "Dimensions",
     "astra_ns",
     "bound_ps",
     "full_per_dimension_ps",
+    "search",
     "simulated_ps",
     "synthesized",
     "synthesized_ps",
@@ -73,31 +76,31 @@ def bound_ps(collective: str, topology: str, size_bytes: int) -> int:
     return int(Simulation.of(collective, topology, size_bytes, model="bound").perform().bound_ps)
 
 
-@cache
-def synthesized(
+def search(
     collective: str,
     topology: str,
     size_bytes: int,
     *,
     chunks: int | None = None,
     engine: str = "auto",
-    without: str | None = None,
-    root: int = 0,
+    failed: tuple[str, ...] = (),
 ) -> AnySchedule:
-    """`hocket.synthesize`'s proved schedule, links blocked during their latency as in TACOS."""
-    request = Synthesis.of(
-        collective,
-        topology,
-        size_bytes,
-        chunks=chunks,
-        engine=engine,
-        without=without,
-        root=root,
-        blocking=True,
-        threads=1,
-    )
-    schedule: AnySchedule = request.perform().schedule
-    return schedule
+    """The synthesizer's proved schedule, links blocked during their latency as in TACOS; `chunks` a rank, None: the
+    best number. Raises KeyboardInterrupt on Ctrl-C, where a search by itself takes what it has found by then."""
+    network = load(topology)
+    network = without(network, failed) if failed else network
+    problem = Problem(Collective(Kind(collective), network.num_ranks, size_bytes, chunks or 1), network, blocking=True)
+    attended = Search(threads=1)
+    try:
+        found = solve(problem, attended, engine=engine, free_chunks=chunks is None)
+    except Stopped as error:
+        raise KeyboardInterrupt from error
+    if attended.progress.interrupted:
+        raise KeyboardInterrupt
+    return found.schedule
+
+
+synthesized = cache(search)
 
 
 def synthesized_ps(collective: str, topology: str, size_bytes: int, *, chunks: int | None = None) -> int:
