@@ -125,9 +125,10 @@ class ProgramContest:
             except ScheduleError as error:  # it does not fit the runtime
                 self._refused[at] = error
                 continue
+            if time_ps >= NEVER_PS:  # which says nothing of the others
+                continue
             in_vain[kind] = 0 if time_ps < gains else in_vain.get(kind, 0) + 1
-            if time_ps < NEVER_PS:
-                found.append((time_ps, blocks, at))
+            found.append((time_ps, blocks, at))
         if not found:
             return None
         most_ps = min(found)[0] * (_ALIKE + 1) // _ALIKE

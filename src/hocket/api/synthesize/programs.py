@@ -101,7 +101,7 @@ def perform_programs(
 
 def _whole_blocks(collective: Collective, sizes: Sequence[int]) -> list[int]:
     """The sizes, of collectives that have a block for each rank as the next whole blocks of whole elements."""
-    unit = collective.num_ranks * _ELEMENT if collective.kind.cut_by_rank else 1
+    unit = collective.num_ranks * _ELEMENT if collective.kind.in_blocks else 1
     return sorted({-(-size // unit) * unit for size in sizes})
 
 

@@ -105,7 +105,7 @@ class ProgramsResult(Result):
         whole = [row for row in self.rows if row.file is None and not self.compared[row.size_bytes].simulated]
         if whole:
             sizes = ", ".join(format_bytes(row.size_bytes) for row in whole)
-            yield f"note: {self.request.runtime} leaves {sizes} to its own algorithms: no program's chunks divide it"
+            yield f"note: {self.request.runtime} runs its own algorithm at {sizes}: no program's chunks divide it"
         if self.request.explain:
             for row in self.rows:
                 yield from _explained(row, self.compared[row.size_bytes])
