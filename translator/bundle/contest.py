@@ -67,7 +67,7 @@ class ProgramContest:
             found: set[int] = set()
             for size in self._sizes:
                 found |= {at for at in [self._quickest(size, found)] if at is not None}
-            if not found and len(self._refused) < len(self._members):
+            if not found and (not self._refused or len(self._refused) < len(self._members)):
                 return []  # those that fit serve none of the sizes
             if not found:
                 at = max(self._refused)
