@@ -134,3 +134,13 @@ def test_synthesize_takes_the_plan_without_a_time_limit() -> None:
     plan = AllToAllPlanner(topology).plan(sizes)
     assert found.generator == "balancing"
     assert found.time_ps == plan.time_ps
+
+
+def test_limits_of_a_plan() -> None:
+    planner = AllToAllPlanner(load("dgx-h100:nodes=2"), group=[0, 1, 8, 9])
+    sizes = np.full((4, 4), MIB)
+    sizes[0, 3] = 2**54  # one block may be most of what there is
+    verify(planner.plan(sizes))
+    for chunks in (0, 2.5, 10**7):
+        with pytest.raises(ScheduleError, match="chunks of a block: expected a whole number from 1 to 4096"):
+            planner.plan(sizes, chunks)  # type: ignore[arg-type]

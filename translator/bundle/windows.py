@@ -115,7 +115,8 @@ def _runs(
             program = min(range(num_programs), key=lambda each: (worst[each], total[each], each))
             for one in {program, program if free is None else free}:
                 for before_it, (before, others, served) in partitions[start].items():
-                    partition = (max(before, worst[one]), others + total[one], (*served, (one, end)))
+                    kept = served[:-1] if served and served[-1][0] == one else served
+                    partition = (max(before, worst[one]), others + total[one], (*kept, (one, end)))
                     count = before_it + (one != free)
                     if count <= most and (count not in found or partition < found[count]):
                         found[count] = partition

@@ -8,6 +8,7 @@ from typing import Any
 import in_process
 import pytest
 
+from hocket.schedule.switch_program import SWITCHED_BYTES
 from hocket.translator.bundle import read_bundle
 
 MACHINE = "dgx-h100:gpus=4"
@@ -68,7 +69,8 @@ def test_where_switches_compute_their_programs_compete(tmp_path: Path) -> None:
         (told,) = (one for one in file.predicted if one.size_bytes == 64 << 20)
         assert file.protocol == "NVLS" and told.schedule_ps is not None
         copied_ps = 2 * (64 << 20) * 10**12 // (38_700_000_000 * file.thread_blocks)
-        assert told.time_ps >= 8_400_000 + 3_400_000 + copied_ps + told.schedule_ps
+        meetings = 2 * (64 << 20) // SWITCHED_BYTES  # before and after each slice
+        assert told.time_ps >= 8_400_000 + meetings * 3_400_000 + copied_ps + told.schedule_ps
 
 
 def test_the_table_says_who_serves_what(tmp_path: Path) -> None:
@@ -141,6 +143,31 @@ def test_what_offsets_do_not_reach_is_left_to_the_stock_library(tmp_path: Path) 
     found = made(tmp_path / "b", "all_gather", "dgx-h100", "64MiB..4GiB:64", "mscclpp")
     assert [row["time_ps"] is not None for row in found["rows"]] == [True, False]
     assert max(file.max_bytes for file in read_bundle(tmp_path / "b").files) < 1 << 32
+
+
+def test_sizes_that_no_chunks_divide_are_left_and_said(tmp_path: Path) -> None:
+    asked = ("all_reduce", "-t", "dgx-a100:gpus=3", "--for", "executor", "-o")
+    left = synthesize(*asked, str(tmp_path / "a"), "-s", "64KiB")
+    assert left.returncode == 0, left.stderr
+    assert "executor runs its own algorithm at 64 KiB: no program's chunks divide it" in left.stdout
+    assert not (tmp_path / "a").exists()
+    taken = synthesize(*asked, str(tmp_path / "b"), "-s", "48KiB")
+    assert "quicker than the stock library at 1 of 1 sizes" in taken.stdout
+
+
+def test_one_odd_size_is_padded_by_the_device_engine(tmp_path: Path) -> None:
+    found = made(tmp_path / "b", "all_reduce", "dgx-h100:gpus=3", "1000003", "device")
+    assert found["rows"][0]["time_ps"] is not None
+    found = made(tmp_path / "c", "all_gather", "dgx-h100:gpus=3", "1000003", "device")
+    assert found["rows"][0]["size_bytes"] == 1000008, "whole blocks"
+
+
+def test_other_vendors_kernels_are_not_compared(tmp_path: Path) -> None:
+    done = synthesize("all_reduce", "-t", MACHINE, "-s", "1MiB", "--for", "rccl", "-o", str(tmp_path / "a"))
+    assert done.returncode == 2 and "runs on AMD's GPUs" in done.stderr
+    found = made(tmp_path / "b", "all_reduce", "mi300x", "64KiB", "device")
+    assert found["stock"] == "" and found["rows"][0]["stock"] is None
+    assert any("on AMD's GPUs take what they take on NVIDIA's" in sentence for sentence in found["assumed"])
 
 
 def test_explain_tells_what_else_was_tried(tmp_path: Path) -> None:

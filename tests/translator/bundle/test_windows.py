@@ -131,3 +131,16 @@ def test_sizes_that_no_float_has_are_measured_in_bytes(schedules: list[Path], tm
     # 4 chunks of 4 bytes would be 16 or 32: of 17 to 31 bytes only 20, 24 and 28 are served, and only to bytes
     write_bundle(schedules[1:], tmp_path / "b", "executor", Lowering(min_bytes=17, max_bytes=31))
     assert "measure 20 28 int8" in (tmp_path / "b" / "run.sh").read_text()
+
+
+def test_those_of_the_stock_library_need_no_file() -> None:
+    # Of four sizes the second and the fourth are the stock library's, number 2; one file may serve the others.
+    taken = [[10, 90, 12, 90], [11, 90, 11, 90], [30, 30, 30, 30]]
+    sizes = [1024, 4096, 16384, 65536]
+
+    def time_ps(program: int, size: int) -> int:
+        return taken[program][sum(size > one for one in sizes)]
+
+    for most, programs in ((2, [0, 2, 1, 2]), (1, [0, 2])):
+        found = windows(time_ps, 3, sizes, 0, most, free=2)
+        assert [window.program for window in found] == programs
