@@ -20,7 +20,9 @@ from hocket.base.units import format_bytes
 from hocket.schedule import Kind
 from hocket.translator.bundle import read_bundle
 from hocket.translator.bundle.manifest import is_bundle
+from hocket.translator.msccl.profiles import DEVICE_RUNTIME
 from hocket.translator.mscclpp import PLAN_RUNTIME
+from hocket.translator.selection.device import select_for_device
 from hocket.translator.selection.msccl import RuntimeCall, Selection, files_in_order, select
 from hocket.translator.selection.mscclpp import plans_in_order, select_in_bundle, select_plan
 
@@ -39,6 +41,8 @@ def perform(request: Explanation, progress: Progress) -> ExplanationResult:
     call = RuntimeCall(Kind(request.collective), size_bytes, dtype.name, request.ranks, request.in_place)
     paths = [Path(path) for path in request.paths]
     of_folder = len(paths) == 1 and paths[0].is_dir()
+    if request.runtime == DEVICE_RUNTIME.name and of_folder and is_bundle(paths[0]):
+        return _written(ExplanationResult(request, call, select_for_device(paths[0], call)))
     files = _in_folder(paths[0], request.runtime) if of_folder else paths
     if request.runtime != PLAN_RUNTIME:
         found = select(files, call, request.runtime)
@@ -46,9 +50,12 @@ def perform(request: Explanation, progress: Progress) -> ExplanationResult:
         found = select_in_bundle(paths[0], call)
     else:
         found = select_plan(files, call)
-    result = ExplanationResult(request, call, found)
-    if request.json is not None:
-        write_json(request.json, result.as_json())
+    return _written(ExplanationResult(request, call, found))
+
+
+def _written(result: ExplanationResult) -> ExplanationResult:
+    if result.request.json is not None:
+        write_json(result.request.json, result.as_json())
     return result
 
 
