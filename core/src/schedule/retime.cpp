@@ -19,8 +19,8 @@ uint64_t mix(uint64_t value) {  // splitmix64's finalizer
   return value ^ (value >> 31);
 }
 
-/// What a schedule comes to at some times, in hashes: of each transfer the contributions that it sends, and of each chunk
-/// those that its ranks have in the end.
+/// What a schedule comes to at some times, in hashes: of each transfer the contributions that it sends, and of each
+/// chunk those that its ranks have in the end.
 struct Contents {
   std::vector<uint64_t> sent, kept;
 };
