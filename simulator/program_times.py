@@ -22,9 +22,9 @@ from hocket.topology import Paths, Topology, routing_of
 
 __all__ = ["ProgramTimes"]
 
-#: Nodes of so many passes are simulated, of 64 at least: those after take as long as the second half of them.
+#: Passes of so many nodes are simulated, 32 passes at least: those after take as long as the second half of them.
 _MOST_NODES = 1 << 20
-_LEAST_PASSES = 64
+_LEAST_PASSES = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class ProgramTimes:
             if first is None or both is None:
                 return None
             return both + (both - first) * (size_bytes - 2 * steady) // steady
-        if len(columns.kind) * instances * len(passes) > MAX_NODES:
+        if len(columns.kind) * len(passes) > MAX_NODES:
             return None
         found = _time_ps(columns, passes, network, instances)
         return None if found < 0 else found

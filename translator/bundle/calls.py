@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import isqrt, lcm
 from pathlib import Path
 
-from hocket.base.errors import DeadlockError, ScheduleError, placed
+from hocket.base.errors import DeadlockError, ScheduleError, SimulationError, placed
 from hocket.schedule import Program, Schedule, retime
 from hocket.schedule.kernel_links import with_kernels
 from hocket.simulator import simulate_program
@@ -187,7 +187,10 @@ class CallPrograms:
     def _program_time_ps(self, lowered: Lowered, size: int) -> int:
         one, protocols = lowered.one, self._target.protocols
         if isinstance(one, Schedule):
-            return self._on_switches_ps(one, size, lowered.thread_blocks)
+            try:
+                return self._on_switches_ps(one, size, lowered.thread_blocks)
+            except ScheduleError:  # sums that another size reorders
+                return NEVER_PS
         number = id(one.gpus)  # of thread blocks for several protocols; their times keep them
         key = number, one.protocol, lowered.instances, size
         if number not in self._times:
@@ -198,11 +201,17 @@ class CallPrograms:
         return self._told[key]
 
     def _simulated_ps(self, lowered: Lowered, size: int) -> int:
+        """Of what takes a whole simulation to tell: `NEVER_PS` where that would be too large, if others can be told."""
         program, ranks = lowered.program, self._sources.ranks
         assert isinstance(program, Program)
-        return simulate_program(
-            program, self._sources.topology, size, protocols=self._target.protocols, placement=ranks
-        ).time_ps
+        try:
+            return simulate_program(
+                program, self._sources.topology, size, protocols=self._target.protocols, placement=ranks
+            ).time_ps
+        except SimulationError:
+            if len(self._sources.members) == 1:
+                raise
+            return NEVER_PS
 
     def _on_switches_ps(self, schedule: Schedule, size: int, thread_blocks: int) -> int:
         """Of a schedule in which switches compute: ranks meet before and after each slice of the call, which takes a

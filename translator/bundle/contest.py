@@ -21,8 +21,7 @@ _ALIKE = 64
 _PATIENCE = 3  # so many programs of a source and protocol in a row, the best guesses first, that are no better end it
 _FAR = 2  # times the best guess, from which on programs are not tried
 _COMES_NEAR = 16  # what stays more than a sixteenth behind by what smaller sizes say is not tried,
-_OCTAVES = 6  # up to sizes so many times twice as large,
-_UNLIKE = 8  # and unless it took so many times the quickest
+_OCTAVES = 6  # up to sizes so many times twice as large
 _NEAR = 8  # an eighth more than the quickest is near it
 
 
@@ -85,13 +84,17 @@ class ProgramContest:
     @property
     def close(self) -> Close:
         """Those that were near the quickest at a size, by their sources and variants."""
-        best = self._best
-        near = {at for (at, size), time_ps in self._known.items() if time_ps <= best[size] + best[size] // _NEAR}
+        limit = {size: best_ps + best_ps // _NEAR for size, best_ps in self._best.items()}
+        near = {at for (at, size), time_ps in self._known.items() if time_ps <= limit.get(size, 0)}
         return {(self._members[at][0].path, self._members[at][1].variant) for at in near}
 
     def compared(self, size: int) -> Compared:
-        """What was asked for at a size so far."""
-        known = {at: time_ps for (at, of), time_ps in self._known.items() if of == size and time_ps < NEVER_PS}
+        """What was asked for at a size so far, less what turned out to be wrong."""
+        known = {
+            at: time_ps
+            for (at, of), time_ps in self._known.items()
+            if of == size and time_ps < NEVER_PS and at not in self._refused
+        }
         best: dict[tuple[Path, str], Tried] = {}
         for at, time_ps in sorted(known.items(), key=lambda each: (each[1], each[0])):
             source, lowered = self._members[at]
@@ -140,7 +143,7 @@ class ProgramContest:
         behind = []
         for smaller in reversed(self._sizes[: self._sizes.index(size)]):
             time_ps = self._known.get((at, smaller))
-            if time_ps is None or time_ps > _UNLIKE * self._best[smaller]:  # a size that it does not serve
+            if time_ps is None or time_ps >= NEVER_PS:
                 continue
             behind.append((log2(size / smaller), time_ps / self._best[smaller]))
             if len(behind) == 2:
@@ -171,5 +174,6 @@ class ProgramContest:
     def _taken_ps(self, at: int, size: int) -> int:
         if (at, size) not in self._known:
             found = self._known[at, size] = self._time_ps(self._members[at][1], size)
-            self._best[size] = min(found, self._best.get(size, found))
+            if found < NEVER_PS:
+                self._best[size] = min(found, self._best.get(size, found))
         return self._known[at, size]

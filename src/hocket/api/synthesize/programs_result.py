@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +118,8 @@ class ProgramsResult(Result):
             return
         yield f"proved: {self.report.proofs} executions: no deadlock, no race, every contribution exactly once"
         files = len(self.report.bundle.files)
-        yield f"written: {files} programs to {self.folder}; {self.folder}/README.md says how to run them"
+        programs = f"{files} program{'s' * (files > 1)}"
+        yield f"written: {programs} to {self.folder}; {self.folder}/README.md says how to run them"
 
     def as_json(self) -> dict[str, Any]:
         """Times are in ps."""
@@ -129,8 +130,19 @@ class ProgramsResult(Result):
             "runtime": self.request.runtime,
             "assumed": list(self.kernels),
             "stock": self.stock,
-            "rows": [row.plain() for row in self.rows],
+            "rows": [{**row.plain(), **self._tried(row.size_bytes)} for row in self.rows],
             "request": self.request.to_plain(),
+        }
+
+    def _tried(self, size_bytes: int) -> dict[str, Any]:
+        """What `--explain` adds to a size."""
+        if not self.request.explain:
+            return {}
+        compared = self.compared[size_bytes]
+        return {
+            "programs": compared.programs,
+            "simulated": compared.simulated,
+            "tried": [asdict(tried) for tried in compared.quickest],
         }
 
     def write(self) -> None:
