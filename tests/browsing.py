@@ -9,7 +9,8 @@ from typing import Any
 @contextmanager
 def opened(browser: Any, path: Path, fragment: str = "", **options: Any) -> Iterator[Any]:
     """The page in the browser; fails in the end if it has an error, or asks for anything but itself."""
-    page = browser.new_page(**options)
+    context = browser.new_context(**options)
+    page = context.new_page()
     problems: list[str] = []
     asked: set[str] = set()
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -20,7 +21,7 @@ def opened(browser: Any, path: Path, fragment: str = "", **options: Any) -> Iter
     yield page
     assert problems == []
     assert asked == {path.as_uri()}
-    page.close()
+    context.close()
 
 
 def column(table: Any, heading: str) -> list[str]:

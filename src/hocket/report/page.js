@@ -1,12 +1,17 @@
 "use strict";
-// The colour scheme: the system's until the button says otherwise; the choice is kept where the browser lets a page.
+// The colour scheme: the system's until the button says otherwise; the choice is kept where the browser lets a page:
+// in its place in the history, for of what a file stored Chromium forgets some when the page is loaded again, and stored
+// for other pages and later.
 const root = document.documentElement;
 const theme = document.getElementById("theme");
 const system = matchMedia("(prefers-color-scheme: dark)");
 const kept = (value) => {
   try {
-    if (value) localStorage.setItem("hocket-theme", value);
-    return localStorage.getItem("hocket-theme");
+    if (value) {
+      history.replaceState({ theme: value }, "");
+      localStorage.setItem("hocket-theme", value);
+    }
+    return history.state?.theme ?? localStorage.getItem("hocket-theme");
   } catch {
     return null;
   }
