@@ -83,13 +83,13 @@ class CallPrograms:
     def _winners(self, members: list[Member], near: Close | None) -> tuple[ProgramContest, list[Member]]:
         """Of those that are `near` where these have some."""
         tried = [one for one in members if near is None or (one[0].path, one[1].variant) in near]
-        contest = ProgramContest(tried or members, self._taken_ps)
+        contest = ProgramContest(tried or members, self._taken_ps, self._stock_ps)
         try:
             return contest, contest.winners(self.sizes)
         except (ScheduleError, DeadlockError):
             if not 0 < len(tried) < len(members):
                 raise
-        contest = ProgramContest(members, self._taken_ps)
+        contest = ProgramContest(members, self._taken_ps, self._stock_ps)
         return contest, contest.winners(self.sizes)
 
     def compared(self, size: int) -> Compared:
