@@ -77,6 +77,8 @@ from hocket.api.trace.request import (
 from hocket.api.trace.text import TraceLines
 from hocket.api.trace.validate import CheckedTraces
 from hocket.api.trace.written import WrittenTraces
+from hocket.api.traffic.request import SyntheticTraffic as SyntheticTraffic
+from hocket.api.traffic.result import TrafficResult
 from hocket.api.translate.request import Translation as Translation
 from hocket.api.translate.result import TranslationResult
 from hocket.api.validate.request import JobValidation as JobValidation
@@ -343,6 +345,15 @@ def simulate(
     rendezvous_protocol: bool = False,
 ) -> _SimulationResultOrOther:
     """Predict the time of traces, a schedule, a program or a collective, and how far it is from the lower bound."""
+
+def traffic(
+    pattern: _Text, topology: _Text, *, load: _Text = '10%..100%', window: _Texts = (), size: _Text = '4KiB',
+    duration: _Text = '500us', warm_up: _Text | None = None, seed: _Integer = 0, switching: _Texts = (),
+    routing: _Text | None = None, packets: _Text | None = None, json: _Text | None = None, csv: _Text | None = None,
+    report: _Text | None = None,
+) -> TrafficResult:
+    """Send synthetic traffic through the packet model over loads: throughput, latencies, queues, and where it
+    saturates."""
 
 def step(
     traces: _Text, topology: _Text, *, model: _Text | None = None, switching: _Texts = (), queueing: _Texts = (),

@@ -38,6 +38,12 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"what": "ar.schedule", "json": "made.json", "report": "made.html"},
         {"what": "ar.xml", "topology": RING, "size": "64KiB", "runtime": "executor", "json": "made.json"},
     ],
+    "traffic": [
+        {
+            **{"pattern": "uniform", "topology": RING, "load": "50%", "duration": "10us", "json": "made.json"},
+            **{"csv": "made.csv", "report": "made.html"},
+        }
+    ],
     "step": [
         {"traces": "traces", "topology": "dgx-h100:gpus=4", "tokens": 4096, "json": "made.json", "report": "made.html"},
         {"traces": "traces", "topology": RING, "what_if": False},

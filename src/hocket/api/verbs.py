@@ -71,6 +71,7 @@ _VERBS = (
     Verb("topology routes", "topology:TopologyRoutes", "Print routing tables, and check reach, loops and balance."),
     Verb("topology check", "topology:TopologyCheck", "Say whether a topology is right, or what is wrong."),
     Verb("simulate", "simulate:Simulation", "Predict times of traces, schedules and collectives."),
+    Verb("traffic", "traffic:SyntheticTraffic", "Send synthetic traffic through the packet model, over loads."),
     Verb("step", "step:StepReport", "Say where a training step's time goes, and what would shorten it."),
     Verb("validate", "validate:JobValidation", "Hold a recorded job against what is predicted of it."),
     Verb("sweep", "sweep:Sweep", "Simulate a grid of what-ifs, of collectives or plans of jobs, resumable."),
