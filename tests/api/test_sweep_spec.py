@@ -18,9 +18,9 @@ from hocket.api.sweep.file import load_sweep
 from hocket.base.errors import FormatError, RequestError
 
 SPEC = """\
-parameters: {ratio: [1, 2, 4], nodes: 1..4}
+parameters: {factor: [1, 2, 4], nodes: 1..4}
 zip: {shape: [ring, switch], links: [2, 1]}
-topology: "{shape}:{nodes * 4},bandwidth={100 / ratio / links}GB/s,latency=500ns"
+topology: "{shape}:{nodes * 4},bandwidth={100 / factor / links}GB/s,latency=500ns"
 collective: all_reduce
 size: [1MiB, 4MiB]
 algorithm: ring
@@ -50,9 +50,9 @@ def test_parameters_are_combined_and_pairs_go_together() -> None:
     assert file.parameters[0] == {"shape": "ring", "links": 2, "ratio": 1, "nodes": 1}
 
     columns = hocket.sweep(write(SPEC + 'columns: {gbps: "busbw / 1e9", twice: 2}\n')).results
-    assert columns["ratio"].tolist()[:8] == [1] * 6 + [2] * 2 and columns["links"][0] == 2
+    assert columns["factor"].tolist()[:8] == [1] * 6 + [2] * 2 and columns["links"][0] == 2
     assert columns["gbps"].tolist() == (columns["busbw"] / 1e9).tolist() and set(columns["twice"]) == {2.0}
-    assert len({(row["shape"], row["ratio"], row["nodes"], row["size_bytes"]) for row in rows()}) == 36
+    assert len({(row["shape"], row["factor"], row["nodes"], row["size_bytes"]) for row in rows()}) == 36
 
 
 def rows() -> list[dict[str, str]]:
@@ -114,25 +114,27 @@ def test_any_text_is_a_formula_or_an_error(text: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"parameters: {ratio": "parameters: {rato"}, "sweep.yaml:3: '100 / ratio / links': there is no 'ratio'"),
+        ({"parameters: {factor": "parameters: {facto"}, "sweep.yaml:3: '100 / factor / links': there is no 'factor'"),
         ({"{nodes * 4}": "{nodes * shape}"}, "sweep.yaml:3: 'nodes * shape': a text is no number"),
         ({"{nodes * 4}": "{nodes.real}"}, "sweep.yaml:3: 'nodes.real': a formula has names, numbers,"),
         ({"[2, 1]": "[2]"}, "sweep.yaml:2: zip: values that go together are equally many: shape has 2, links has 1"),
-        ({"zip: {shape": "zip: {ratio: [1, 2], shape"}, "'ratio' has values in two places: keep one"),
-        ({"[1, 2, 4]": "[]"}, "sweep.yaml:1: ratio: no value"),
-        ({"parameters: {ratio: [1, 2, 4], nodes: 1..4}": "parameters: [1]"}, "expected names with values"),
+        ({"zip: {shape": "zip: {factor: [1, 2], shape"}, "'factor' has values in two places: keep one"),
+        ({"[1, 2, 4]": "[]"}, "sweep.yaml:1: factor: no value"),
+        ({"parameters: {factor: [1, 2, 4], nodes: 1..4}": "parameters: [1]"}, "expected names with values"),
         ({"model:": "random: {point: 3}\nmodel:"}, "sweep.yaml:7: random: expected {points: N, seed: N}"),
         ({"model:": "random: {points: 0}\nmodel:"}, "sweep.yaml:7: random: points: expected a whole number"),
         ({"model:": "points: [{sise: 1}]\nmodel:"}, "sweep.yaml:7: unknown key 'sise'; did you mean 'size'?"),
         ({"model:": "points: []\nmodel:"}, "sweep.yaml:7: points: expected a list of points"),
         ({"model:": "points: [{models: llama3-8b}, {size: 1}]\nmodel:"}, "some are of jobs, some of collectives"),
         ({"model:": "colums: {x: ratio}\nmodel:"}, "unknown key 'colums'; did you mean 'columns'?"),
-        ({"model:": "columns: {x: ration}\nmodel:"}, "sweep.yaml:7: columns: x: 'ration': there is no 'ration'; did"),
+        ({"model:": "columns: {x: factr}\nmodel:"}, "sweep.yaml:7: columns: x: 'factr': there is no 'factr'; did"),
         ({"model:": "columns: {x: shape * 2}\nmodel:"}, "columns: x: 'shape * 2': a text is no number"),
-        ({"model:": "plots: [{x: ratio, y: tim_ps}]\nmodel:"}, "sweep.yaml:7: plots: y: no column 'tim_ps'; did you"),
-        ({"model:": "plots: [{x: ratio, y: time_ps, kind: hot}]\nmodel:"}, "kind: 'hot'; known: curves, heat, pareto"),
-        ({"model:": "plots: [{x: ratio, y: time_ps, of: a}]\nmodel:"}, "sweep.yaml:7: unknown key 'of'"),
-        ({"model:": "plots: [{x: ratio, y: time_ps, kind: heat}]\nmodel:"}, "a heat map needs value"),
+        ({"model:": "plots: [{x: factor, y: tim_ps}]\nmodel:"}, "sweep.yaml:7: plots: y: no column 'tim_ps'; did you"),
+        ({"model:": "plots: [{x: factor, y: time_ps, kind: hot}]\nmodel:"}, "kind: 'hot'; known: curves, heat, pareto"),
+        ({"model:": "plots: [{x: factor, y: time_ps, of: a}]\nmodel:"}, "sweep.yaml:7: unknown key 'of'"),
+        ({"model:": "plots: [{x: factor, y: time_ps, kind: heat}]\nmodel:"}, "a heat map needs value"),
+        ({"factor": "ratio"}, "'ratio' is another column already: call it something else"),
+        ({"model:": "columns: {nodes: links}\nmodel:"}, "sweep.yaml:7: 'nodes' is another column already"),
         ({"{shape}:": "{shape}:0x"}, "sweep.yaml:3: topology: "),
     ],
 )

@@ -55,7 +55,7 @@ class SweepFile:
 
     def require_columns(self) -> None:
         """Refuses formulas and plots of columns that there will not be, before anything runs. Raises FormatError."""
-        if not self.formulas and not self.plots:
+        if not self.formulas and not self.plots and not self.parameters[0]:
             return
         names = self.with_own_columns(self._empty())
         for at, plot in enumerate(self.plots):
@@ -77,6 +77,9 @@ def own_columns(columns: Columns, parameters: Sequence[Mapping[str, Any]], formu
     """The columns with those of parameters before, and of formulas behind. Raises FormatError for a formula of names
     that are no columns."""
     own = {name: np.array([row[name] for row in parameters]) for name in parameters[0]}
+    for name in (*own, *formulas):
+        if name in columns or (name in own and name in formulas):
+            raise FormatError(f"'{name}' is another column already: call it something else")
     found: Columns = own | columns
     known: dict[str, Any] = {name: _as_numbers(name, column) for name, column in found.items()}
     for name, formula in formulas.items():

@@ -69,7 +69,7 @@ class SweepPlot(Request, frozen=True, kw_only=True, tag="sweep plot"):
     examples: ClassVar[tuple[str, ...]] = (
         "hocket sweep plot sweep/ -o curves.html",
         "hocket sweep plot sweep/ --x size_bytes --y busbw --by topology,algorithm --log -o busbw.html",
-        "hocket sweep plot sweep/ --kind heat --x ratio --y size_bytes --value time_ps -o heat.html",
+        "hocket sweep plot sweep/ --kind heat --x size_bytes --y algorithm --value time_ps -o heat.html",
         "hocket sweep plot swept/ --kind pareto --x memory_bytes --y step_ps --by topology -o front.html",
     )
 
