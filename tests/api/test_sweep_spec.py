@@ -47,7 +47,7 @@ def test_parameters_are_combined_and_pairs_go_together() -> None:
     assert said["ring:4,bandwidth=50GB/s,latency=500ns"] == 2
     assert said["switch:16,bandwidth=25GB/s,latency=500ns"] == 2
     assert said["ring:8,bandwidth=12.5GB/s,latency=500ns"] == 2 and set(said.values()) == {2}
-    assert file.parameters[0] == {"shape": "ring", "links": 2, "ratio": 1, "nodes": 1}
+    assert file.parameters[0] == {"shape": "ring", "links": 2, "factor": 1, "nodes": 1}
 
     columns = hocket.sweep(write(SPEC + 'columns: {gbps: "busbw / 1e9", twice: 2}\n')).results
     assert columns["factor"].tolist()[:8] == [1] * 6 + [2] * 2 and columns["links"][0] == 2
