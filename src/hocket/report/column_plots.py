@@ -202,6 +202,8 @@ def _heat(plot: Plot, columns: Columns, title: str) -> Iterator[Block]:
     of_numbers = values.dtype.kind in "iuf"
     numbers = _numbers(plot.value, values)
     cells: dict[tuple[int, int], int] = {}
+    fastest = next((name for name in ("time_ps", "step_ps") if name in columns), plot.value)
+    order = numbers if of_numbers else _numbers(fastest, columns[fastest])
     failed = columns.get("error", columns.get("skipped", np.array([""] * len(values))))
     places = zip(columns[plot.x].tolist(), columns[plot.y].tolist(), strict=True)
     shared = False
@@ -210,7 +212,7 @@ def _heat(plot: Plot, columns: Columns, title: str) -> Iterator[Block]:
             continue
         cell = across.index(x), len(up) - 1 - up.index(y)
         shared |= cell in cells
-        if cell not in cells or (of_numbers and numbers[at] < numbers[cells[cell]]):
+        if cell not in cells or order[at] < order[cells[cell]]:
             cells[cell] = at
     if not cells:
         yield Text(f"{title}: no point has {plot.value}.")
@@ -225,7 +227,7 @@ def _heat(plot: Plot, columns: Columns, title: str) -> Iterator[Block]:
     caption = f"{title}. " if title else ""
     caption += f"The colour is {plot.value}; point at a cell to see it."
     if shared:
-        caption += " Where several points share a cell, it is the least of theirs."
+        caption += f" Of several points of a cell it is {'the least' if of_numbers else 'that of the fastest'}."
     picture = matrix(*names, shown, (plot.x, plot.y), f"{plot.value} over {plot.x} and {plot.y}", legend)
     yield Figure(picture, caption)
 
