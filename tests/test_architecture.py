@@ -117,6 +117,8 @@ DOORS = {
 PACKAGES = {
     "torch": {"plugin", "runtime", "bench"},
     "mpi4py": {"runtime", "api"},
+    "distributed": {"api"},
+    "dask_jobqueue": {"api"},
     "google": {"chakra", "bench"},
     "simgrid": {"bench"},
     "tokenizers": {"bench"},

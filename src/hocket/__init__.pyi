@@ -54,8 +54,8 @@ from hocket.api.simulate.request import Simulation as Simulation
 from hocket.api.simulate.result import SimulationResult
 from hocket.api.step.request import StepReport as StepReport
 from hocket.api.step.result import StepResult
-from hocket.api.sweep.request import Sweep as Sweep
-from hocket.api.sweep.result import SweepResult
+from hocket.api.sweep.request import Sweep as Sweep, SweepPlot as SweepPlot
+from hocket.api.sweep.result import SweepPlotResult, SweepResult
 from hocket.api.synthesize.request import Synthesis as Synthesis
 from hocket.api.synthesize.result import SynthesisResult
 from hocket.api.topology.facts import TopologyFacts
@@ -109,7 +109,7 @@ class _SimulationResultOrOther(SimulationResult):
     def __getattr__(self, name: str) -> Any: ...
 
 class _SweepResultOrOther(SweepResult):
-    """Or JobSweepResult."""
+    """Or AnsweredElsewhere."""
     def __getattr__(self, name: str) -> Any: ...
 
 class _SynthesisResultOrOther(SynthesisResult):
@@ -381,9 +381,15 @@ def validate(
 
 def sweep(
     file: _Text, *, output: _Text = 'sweep', executor: _Text = 'serial', jobs: _Integer | None = None,
-    parquet: bool = False,
+    cluster: _Text | None = None, time_limit: _Number | None = None, retry_failed: bool = False, parquet: bool = False,
 ) -> _SweepResultOrOther:
     """Simulate every combination of the values in FILE: collectives by sizes, or models by plans, on topologies."""
+
+def sweep_plot(
+    folder: _Text, *, output: _Text = 'plot.html', kind: _Text = 'curves', x: _Text | None = None,
+    y: _Text | None = None, value: _Text | None = None, by: _Texts = (), each: _Text | None = None, log: bool = False,
+) -> SweepPlotResult:
+    """Draw columns of a sweep's results: curves with both regimes and the knee, heat maps, Pareto fronts."""
 
 def compare(first: _Text, second: _Text, *, tolerance: _Number = 0.0, json: _Text | None = None) -> ComparisonResult:
     """Say what changed: time, lower bound, exposed communication, collectives, groups, ranks and links."""

@@ -55,6 +55,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         }
     ],
     "sweep": [{"file": "sweep.yaml", "output": "swept"}],
+    "sweep plot": [{"folder": "swept_before", "output": "made.html"}],
     "synthesize": [
         {
             **{"collective": "all_gather", "topology": RING, "size": "64KiB", "chunks": 1, "output": "made.schedule"},
@@ -162,6 +163,7 @@ def write_files(folder: Path) -> None:
     assert hocket(*made, cwd=folder).returncode == 0
     assert hocket("translate", "ar.schedule", "--to", "executor", "-o", "ar.xml", cwd=folder).returncode == 0
     (folder / "sweep.yaml").write_text(f"topology: '{RING}'\ncollective: all_reduce\nsize: [1KiB, 1MiB]\n")
+    assert hocket("sweep", "sweep.yaml", "-o", "swept_before", cwd=folder).returncode == 0
     (folder / "two.txt").write_text(new_table(zip(SIZES[3:28], cluster(2).time_us(SIZES[3:28]).tolist(), strict=True)))
     write_profile(folder / "profile", 0, [(256, "RING", "LL", 9000), (512, "RING", "LL", 12000)])
     (folder / "table.csv").write_text(TABLE)

@@ -2,7 +2,9 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from html import unescape
 from pathlib import Path
 
@@ -95,8 +97,11 @@ def test_what_is_written_says_what_was_asked_and_is_made_again(name: str, folder
 
 def test_each_answer_of_a_sweep_can_be_asked_again() -> None:
     VERBS["sweep"].request().of("sweep.yaml", output="swept").perform()
-    for line in map(json.loads, Path("swept/answers.jsonl").read_text().splitlines()):
-        assert Simulation.from_plain(line["request"], "answers.jsonl").perform().time_ps == line["answer"]["time_ps"]
+    with closing(sqlite3.connect("swept/answers.sqlite")) as base:
+        points = base.execute("SELECT request, answer FROM point").fetchall()
+    assert len(points) == 2
+    for request, answer in points:
+        assert Simulation.from_json(request).perform().time_ps == json.loads(answer)["time_ps"]
 
 
 @pytest.mark.parametrize(

@@ -214,13 +214,10 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
     def take_only(self, taken: Container[str], why: str) -> None:
         """Refuses fields that were given and are not among those taken, which would do nothing: a RequestError that
         begins with `why` and names them."""
-        idle = [
-            "/".join(field.flags)
-            for field in self.fields()
-            if field.name in self.set_fields() and field.name not in taken
-        ]
+        idle = [name for name in self.set_fields() if name not in taken]
         if idle:
-            raise RequestError(f"{why}: drop {', '.join(idle)}")
+            flags = {field.name: "/".join(field.flags) for field in self.fields()}
+            raise RequestError(f"{why}: drop {', '.join(flags[name] for name in idle)}")
 
 
 def _require_own_names(outputs: Iterable[tuple[Field, str | bool | None]]) -> None:

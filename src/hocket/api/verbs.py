@@ -75,6 +75,7 @@ _VERBS = (
     Verb("step", "step:StepReport", "Say where a training step's time goes, and what would shorten it."),
     Verb("validate", "validate:JobValidation", "Hold a recorded job against what is predicted of it."),
     Verb("sweep", "sweep:Sweep", "Simulate a grid of what-ifs, of collectives or plans of jobs, resumable."),
+    Verb("sweep plot", "sweep:SweepPlot", "Draw a sweep's results: curves, heat maps, Pareto fronts."),
     Verb("compare", "compare:Comparison", "Say what differs between two predictions."),
     Verb("synthesize", "synthesize:Synthesis", "Make a collective schedule for a topology."),
     Verb("verify", "verify:Verification", "Prove a schedule or an MSCCL XML right."),
