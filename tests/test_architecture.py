@@ -29,9 +29,10 @@ FACES = {
     "bench": FOLDERS | {"api", "report"},
     "report": FOLDERS,
     "docs": FOLDERS | {"api"},
-    "api": FOLDERS | {"report", "bench/peers", "bench/claims"},
+    "api": FOLDERS | {"report", "bench/peers", "bench/claims", "bench/speed"},
     "bench/peers": FOLDERS | {"api"},
     "bench/claims": FOLDERS | {"api", "report"},
+    "bench/speed": FOLDERS | {"api"},
     "cli": FOLDERS | {"api", FACE},
     FACE: {"api", "cli", "plugin", "recording"},
 }

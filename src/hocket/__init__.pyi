@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, TypeAlias
 
 import numpy as np
-from hocket.api.bench.request import ClaimsBench as ClaimsBench, PeersBench as PeersBench
+from hocket.api.bench.request import ClaimsBench as ClaimsBench, PeersBench as PeersBench, SpeedBench as SpeedBench
 from hocket.api.bundle.perform import JobBundleResult
 from hocket.api.bundle.request import JobBundle as JobBundle
 from hocket.api.calibrate.request import CalibrationRequest as CalibrationRequest
@@ -88,6 +88,7 @@ from hocket.api.verify.result import VerificationResult
 from hocket.base.errors import HocketError as HocketError, RequestError as RequestError
 from hocket.bench.claims.command import ClaimsResult
 from hocket.bench.peers.comparison import PeersComparison
+from hocket.bench.speed.command import SpeedResult
 from hocket.chakra import read_traces as read_traces
 from hocket.plugin import communicator as communicator
 from hocket.topology import load
@@ -517,3 +518,10 @@ def bench_peers(
     json: _Text | None = None, timeout: _Number = 600.0, memory: _Text = '8GiB', list_cases: bool = False,
 ) -> _PeersComparisonOrOther:
     """Synthesize what another tool was measured on: time, lower bound, seconds and memory, beside its own figures."""
+
+def bench_speed(
+    *, only: _Texts = (), json: _Text | None = None, record: bool = False, recorded: _Text | None = None,
+    count: bool = False,
+) -> SpeedResult:
+    """Measure the core's rates: events, messages, packets, transfers and more a CPU second, each beside what the CPU
+    can do at most (measured in the same run) and what was recorded last on the same model of CPU."""

@@ -135,6 +135,7 @@ ELSEWHERE = {
     "nccl run-stock": "tests/nccl/stock/test_run_stock.py",
     "bench claims": "tests/bench/test_claims.py",
     "bench peers": "tests/bench/test_peers.py",
+    "bench speed": "tests/bench/test_speed.py",
     "collect": "tests/plugin/torch/test_collect_launch.py",
     "collect build": "tests/plugin/torch/test_collect_hooks.py",
     "collect trigger": "tests/plugin/torch/test_collect_always_on.py",

@@ -94,6 +94,7 @@ _VERBS = (
     Verb("calibrate", "calibrate:CalibrationRequest", "Fit a topology and protocols to what benchmarks measured."),
     Verb("bench claims", "bench:ClaimsBench", "Measure the claims of papers: exact, within, refuted and why."),
     Verb("bench peers", "bench:PeersBench", "Synthesize what others were measured on, beside their figures."),
+    Verb("bench speed", "bench:SpeedBench", "Measure the rates of the core beside the limits of the CPU."),
 )
 
 VERBS: Mapping[str, Verb] = {verb.words: verb for verb in _VERBS}
