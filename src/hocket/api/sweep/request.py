@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option
 from hocket.api.fields import output as written
+from hocket.api.parts import ResultJson
 from hocket.api.request import Request
 
 __all__ = ["Sweep"]
@@ -42,3 +43,4 @@ class Sweep(Request, frozen=True, kw_only=True, tag="sweep"):
     executor: Annotated[str, option("serial, processes, or mpi (mpi4py.futures).")] = "serial"
     jobs: Annotated[int, option("Worker processes; one a CPU core by default.", ge=1)] | None = None
     parquet: Annotated[bool, option("results.parquet too (needs pyarrow).")] = False
+    json: ResultJson = None
