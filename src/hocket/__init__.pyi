@@ -23,6 +23,8 @@ from hocket.api.compare.perform import ComparisonResult
 from hocket.api.compare.request import Comparison as Comparison
 from hocket.api.demo.perform import DemoResult
 from hocket.api.demo.request import Demo as Demo
+from hocket.api.doctor.request import InstallationCheck as InstallationCheck
+from hocket.api.doctor.result import CheckedInstallation
 from hocket.api.explain.perform import ExplanationResult
 from hocket.api.explain.request import Explanation as Explanation
 from hocket.api.extrapolate.request import Extrapolation as Extrapolation
@@ -128,6 +130,9 @@ class _PeersComparisonOrOther(PeersComparison):
 
 def demo(*, output: _Text = 'demo', torch: bool | None = None, json: _Text | None = None) -> DemoResult:
     """Collect a training run, predict it on three clusters, synthesize, verify, translate, run, report."""
+
+def doctor(*, json: _Text | None = None) -> CheckedInstallation:
+    """Say what is installed here, whether it works, and what each part that is missing would add."""
 
 def selftest(
     *, gpu: bool = False, ranks: _Integer = 4, output: _Text = 'hocket-selftest.zip', only: _Texts = (),

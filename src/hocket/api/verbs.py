@@ -39,6 +39,7 @@ class Verb:
 
 _VERBS = (
     Verb("demo", "demo:Demo", "Do the whole chain once on a small training job."),
+    Verb("doctor", "doctor:InstallationCheck", "Say what is installed here, and what would add what."),
     Verb("selftest", "selftest:SelfTest", "Test what works on this machine, GPUs too, into one file to send back."),
     Verb("collect", "collect:CollectionRequest", "Capture a job's collectives into Chakra traces."),
     Verb("collect build", "collect:HookBuild", "Compile the collector's fast hook, once."),
