@@ -85,6 +85,8 @@ from hocket.api.validate.request import JobValidation as JobValidation
 from hocket.api.validate.result import ValidationResult
 from hocket.api.verify.request import Verification as Verification
 from hocket.api.verify.result import VerificationResult
+from hocket.api.view.perform import ListedRuns
+from hocket.api.view.request import ResultView as ResultView
 from hocket.base.errors import HocketError as HocketError, RequestError as RequestError
 from hocket.bench.claims.command import ClaimsResult
 from hocket.bench.peers.comparison import PeersComparison
@@ -391,6 +393,12 @@ def sweep(
 
 def compare(first: _Text, second: _Text, *, tolerance: _Number = 0.0, json: _Text | None = None) -> ComparisonResult:
     """Say what changed: time, lower bound, exposed communication, collectives, groups, ranks and links."""
+
+def view(
+    folder: _Text, *, listen: _Text = '127.0.0.1:8008', list_runs: bool = False, json: _Text | None = None,
+) -> ListedRuns:
+    """Show a folder of results in a browser: what was run, when, by which command, what it came to, and two
+    compared."""
 
 def synthesize(
     collective: _Text, topology: _Text, size: _Text | None = None, *, sizes: _Text | None = None,

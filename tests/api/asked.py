@@ -158,6 +158,7 @@ ELSEWHERE = {
     "collect trigger": "tests/plugin/torch/test_collect_always_on.py",
     "demo": "tests/e2e/test_main_job.py",
     "launch": "tests/plugin/mpi/test_served.py",
+    "view": "tests/cli/test_view.py",
     "doctor": "tests/cli/doctor/test_doctor.py",
     "selftest": "tests/cli/selftest/test_processors.py",
     "replay": "tests/runtime/replay/test_replay.py",

@@ -76,6 +76,7 @@ _VERBS = (
     Verb("validate", "validate:JobValidation", "Hold a recorded job against what is predicted of it."),
     Verb("sweep", "sweep:Sweep", "Simulate a grid of what-ifs, of collectives or plans of jobs, resumable."),
     Verb("compare", "compare:Comparison", "Say what differs between two predictions."),
+    Verb("view", "view:ResultView", "Show a folder of results in a browser."),
     Verb("synthesize", "synthesize:Synthesis", "Make a collective schedule for a topology."),
     Verb("verify", "verify:Verification", "Prove a schedule or an MSCCL XML right."),
     Verb("translate", "translate:Translation", "Turn a schedule into verified MSCCL XML, or another format."),
