@@ -54,8 +54,12 @@ ASKED: dict[str, list[dict[str, Any]]] = {
             **{"json": "made.json", "report": "made.html"},
         }
     ],
+<<<<<<< HEAD
     "sweep": [{"file": "sweep.yaml", "output": "swept"}],
     "sweep plot": [{"folder": "swept_before", "output": "made.html"}],
+=======
+    "sweep": [{"file": "sweep.yaml", "output": "swept", "json": "made.json"}],
+>>>>>>> refs/h/E
     "synthesize": [
         {
             **{"collective": "all_gather", "topology": RING, "size": "64KiB", "chunks": 1, "output": "made.schedule"},
@@ -68,7 +72,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "translate": [
         {"files": "ar.schedule", "to": "executor", "output": "made.xml", "max_bytes": "64MiB"},
         {"files": "ar.schedule", "to": "executor", "bundle": "bundle"},
-        {"files": "ar.schedule", "to": "mscclpp", "output": "plan.json"},
+        {"files": "ar.schedule", "to": "mscclpp", "output": "plan.json", "json": "made.json"},
         {"files": "ar.schedule", "to": "json", "output": "program.json"},
         {"files": "ar.schedule", "to": "chakra", "output": "graphs"},
         {"files": "ar.schedule", "to": "table", "output": "made.csv"},
@@ -87,8 +91,8 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     ],
     "compare": [{"first": "one.json", "second": "two.json", "json": "made.json"}],
     "trace info": [{"traces": "traces", "json": "made.json"}],
-    "trace validate": [{"traces": "traces"}],
-    "trace convert": [{"traces": "traces", "output": "out"}],
+    "trace validate": [{"traces": "traces", "json": "made.json"}],
+    "trace convert": [{"traces": "traces", "output": "out", "json": "made.json"}],
     "trace to-json": [{"file": "traces/trace.0.et", "output": "made.jsonl"}],
     "trace import": [{"paths": "profile", "output": "out"}],
     "trace complete": [{"traces": "traces/trace.0.et", "world": 4, "output": "out"}],
@@ -98,36 +102,61 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "trace diff": [{"first": "traces", "second": "traces", "json": "made.json"}],
     "trace anonymize": [{"traces": "traces", "output": "out"}],
     "trace timeline": [
-        {"traces": "traces", "output": "timeline.json"},
+        {"traces": "traces", "output": "timeline.json", "json": "made.json"},
         {"traces": "traces", "output": "predicted.json", "topology": "dgx-h100:gpus=4"},
     ],
-    "trace graph": [{"file": "traces/trace.0.et", "output": "made.dot"}],
-    "generate collective": [{"pattern": "all_reduce", "ranks": 4, "size": "1MiB", "output": "out"}],
+    "trace graph": [{"file": "traces/trace.0.et", "output": "made.dot", "json": "made.json"}],
+    "generate collective": [
+        {"json": "made.json", "pattern": "all_reduce", "ranks": 4, "size": "1MiB", "output": "out"}
+    ],
     "generate network": [{"what": "resnet50", "ranks": 4, "output": "out", "table": "layers.csv"}],
-    "generate llm": [{"model": "llama3-8b", "dp": 2, "global_batch": 2, "output": "out"}],
+    "generate llm": [
+        {"model": "llama3-8b", "dp": 2, "global_batch": 2, "output": "out"},
+        {"model": "llama3-8b", "dp": 2, "global_batch": 2, "output": "llm.job", "json": "made.json"},
+    ],
     "generate inference": [
         {"model": "llama3-8b", "tp": 2, "requests": 2, "prompt": 64, "output_tokens": 2, "output": "out"}
     ],
     "bundle": [{"traces": "traces", "topology": RING, "output": "programs", "json": "made.json"}],
     "extrapolate": [{"traces": "traces", "ranks": 8, "output": "out"}],
-    "calibrate": [{"files": "two.txt", "topology": "dgx-h100:nodes=2", "output": "made.yaml", "report": "made.html"}],
-    "nccl choose": [{"topology": "dgx-h100", "collective": "all_reduce", "most": "1MiB", "csv": "made.csv"}],
-    "nccl program": [{"topology": "dgx-h100", "size": "1MiB", "algorithm": "ring/simple/2", "output": "made.xml"}],
-    "nccl log": [{"path": "rank0.log"}],
-    "nccl env": [{"profile": "profile", "kernels": True}],
-    "nccl profile show": [{"path": "profile"}],
-    "nccl tuner make": [{"topology": "dgx-h100", "collective": "all_reduce", "output": "made.csv"}],
-    "nccl tuner check": [{"table": "table.csv", "nodes": 2, "ranks": 16}],
+    "calibrate": [
+        {
+            **{"files": "two.txt", "topology": "dgx-h100:nodes=2", "output": "made.yaml", "report": "made.html"},
+            **{"json": "made.json"},
+        }
+    ],
+    "nccl choose": [
+        {"topology": "dgx-h100", "collective": "all_reduce", "most": "1MiB", "csv": "made.csv", "json": "made.json"}
+    ],
+    "nccl program": [
+        {
+            "topology": "dgx-h100",
+            "size": "1MiB",
+            "algorithm": "ring/simple/2",
+            "output": "made.xml",
+            "json": "made.json",
+        }
+    ],
+    "nccl log": [{"path": "rank0.log", "json": "made.json"}],
+    "nccl env": [{"profile": "profile", "kernels": True, "json": "made.json"}],
+    "nccl profile show": [{"path": "profile", "json": "made.json"}],
+    "nccl tuner make": [
+        {"topology": "dgx-h100", "collective": "all_reduce", "output": "made.csv", "json": "made.json"}
+    ],
+    "nccl tuner check": [{"table": "table.csv", "nodes": 2, "ranks": 16, "json": "made.json"}],
     "topology show": [
         {"topology": "dgx-h100:nodes=2", "json": "made.json", "output": "made.svg"},
         {"topology": "dgx-h100:nodes=2", "output": "made.html"},
     ],
-    "topology save": [{"topology": "dgx-h100:nodes=2", "output": "made.yaml"}],
+    "topology save": [{"topology": "dgx-h100:nodes=2", "output": "made.yaml", "json": "made.json"}],
     "topology routes": [{"topology": "dgx-h100:nodes=2", "routing": "ecmp", "json": "made.json", "csv": "made.csv"}],
-    "topology check": [{"topology": RING}, {"topology": "ring:4,bandwidth=50"}],
-    "collect merge": [{"folder": "job"}],
-    "collect watch": [{"folder": "job", "once": True, "json": True}],
-    "collect metrics": [{"folder": "job", "once": True}],
+    "topology check": [
+        {"topology": RING, "json": "made.json"},
+        {"topology": "ring:4,bandwidth=50", "json": "made.json"},
+    ],
+    "collect merge": [{"folder": "job", "json": "made.json"}],
+    "collect watch": [{"folder": "job", "once": True}],
+    "collect metrics": [{"folder": "job", "once": True, "json": "made.json"}],
 }
 
 #: Verbs that start a job, compile or measure for minutes: what tests them.
@@ -141,6 +170,8 @@ ELSEWHERE = {
     "collect trigger": "tests/plugin/torch/test_collect_always_on.py",
     "demo": "tests/e2e/test_main_job.py",
     "launch": "tests/plugin/mpi/test_served.py",
+    "view": "tests/cli/test_view.py",
+    "doctor": "tests/cli/doctor/test_doctor.py",
     "selftest": "tests/cli/selftest/test_processors.py",
     "replay": "tests/runtime/replay/test_replay.py",
 }

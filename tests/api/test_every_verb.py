@@ -43,6 +43,13 @@ def test_every_verb_is_asked_or_tested_elsewhere() -> None:
     assert all((Path(__file__).parents[2] / path).is_file() for path in ELSEWHERE.values())
 
 
+def test_every_verb_writes_json() -> None:
+    without = {
+        words for words, verb in VERBS.items() if "json" not in {field.name for field in verb.request().fields()}
+    }
+    assert without == {"trace to-json"}  # which prints nothing else
+
+
 @pytest.mark.parametrize("name", EACH)
 def test_results_show_themselves(name: str) -> None:
     request = EACH[name]()
@@ -87,6 +94,10 @@ def test_what_is_written_says_what_was_asked_and_is_made_again(name: str, folder
     assert asked or not outputs & {*request.set_fields()} & {"json", "report", "timeline"}
     for path in asked:
         assert request_in(path) == request
+    any_result = next((field for field in request.fields() if field.takes_any_result), None)
+    if any_result and (path := request.value_of(any_result)):
+        told = json.loads(Path(path).read_text(), parse_constant=pytest.fail)  # NaN is no JSON
+        assert told["format"] == "hocket.result" and (told["lines"] != [""] or told["headline"])
     if asked:
         copied = request_in(asked[0])
         for path in written:

@@ -9,6 +9,7 @@ from itertools import product
 from msgspec import structs
 
 from hocket.base.errors import DeadlockError, ScheduleError
+from hocket.base.units import format_limit
 from hocket.schedule import MSCCLPP, Kind, Program, Protocol, Schedule
 from hocket.translator.bundle.manifest import Bundle
 from hocket.translator.bundle.plan_readme import plan_readme
@@ -185,8 +186,8 @@ class _LoweredPlan:
         open_plan = self._proved.plan
         if window.max_bytes > open_plan.max_message_size:
             raise ScheduleError(
-                f"messages of {window.max_bytes} bytes do not fit: the runtime's offsets of 32 bits reach "
-                f"{open_plan.max_message_size}; give a smaller --max-bytes"
+                f"messages of {format_limit(window.max_bytes)} do not fit: the runtime's offsets of 32 bits reach "
+                f"{format_limit(open_plan.max_message_size)}; give a smaller --max-bytes"
             )
         sized = structs.replace(
             open_plan, name=name, min_message_size=window.min_bytes, max_message_size=window.max_bytes

@@ -18,6 +18,7 @@ __all__ = [
     "MpiCompiler",
     "Part",
     "Reader",
+    "ResultJson",
     "Schema",
     "TraceFiles",
     "TraceFolder",
@@ -32,6 +33,9 @@ Schema = Annotated[
     ),
 ]
 Reader = Annotated[str, option("Who shall read the traces.", choices="hocket.chakra.profile:TraceProfile")]
+
+#: Of requests whose results have no JSON of their own.
+ResultJson = Annotated[str | None, output("Write what it comes to here as JSON.", of_any=True)]
 
 AcceptLosses = Annotated[
     bool, option("Exit 0 also where collectives or messages of the recording were lost on the way to the traces.")
@@ -76,6 +80,7 @@ class TraceFolder(Part, frozen=True, kw_only=True):
     output: Annotated[str, output("Folder for the traces and comm_groups.json.", "-o", metavar="DIR")]
     prefix: Annotated[str, option("The files are called PREFIX.<rank>.et.")] = "trace"
     gzip: Annotated[bool, option("Write PREFIX.<rank>.et.gz.")] = False
+    json: ResultJson = None
 
 
 class Failures(Part, frozen=True, kw_only=True):

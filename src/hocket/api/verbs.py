@@ -39,6 +39,7 @@ class Verb:
 
 _VERBS = (
     Verb("demo", "demo:Demo", "Do the whole chain once on a small training job."),
+    Verb("doctor", "doctor:InstallationCheck", "Say what is installed here, and what would add what."),
     Verb("selftest", "selftest:SelfTest", "Test what works on this machine, GPUs too, into one file to send back."),
     Verb("collect", "collect:CollectionRequest", "Capture a job's collectives into Chakra traces."),
     Verb("collect build", "collect:HookBuild", "Compile the collector's fast hook, once."),
@@ -77,6 +78,7 @@ _VERBS = (
     Verb("sweep", "sweep:Sweep", "Simulate a grid of what-ifs, of collectives or plans of jobs, resumable."),
     Verb("sweep plot", "sweep:SweepPlot", "Draw a sweep's results: curves, heat maps, Pareto fronts."),
     Verb("compare", "compare:Comparison", "Say what differs between two predictions."),
+    Verb("view", "view:ResultView", "Show a folder of results in a browser."),
     Verb("synthesize", "synthesize:Synthesis", "Make a collective schedule for a topology."),
     Verb("verify", "verify:Verification", "Prove a schedule or an MSCCL XML right."),
     Verb("translate", "translate:Translation", "Turn a schedule into verified MSCCL XML, or another format."),

@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option
 from hocket.api.fields import output as written
+from hocket.api.parts import ResultJson
 from hocket.api.request import Request
 
 __all__ = ["Sweep"]
@@ -57,6 +58,7 @@ class Sweep(Request, frozen=True, kw_only=True, tag="sweep"):
     ) = None
     retry_failed: Annotated[bool, option("Ask again what failed before: a worker that died, a time limit.")] = False
     parquet: Annotated[bool, option("results.parquet too (needs pyarrow).")] = False
+<<<<<<< HEAD
 
 
 class SweepPlot(Request, frozen=True, kw_only=True, tag="sweep plot"):
@@ -82,3 +84,6 @@ class SweepPlot(Request, frozen=True, kw_only=True, tag="sweep plot"):
     by: Annotated[tuple[str, ...], option("A line, or sort of dot, for each value of these columns.")] = ()
     each: Annotated[str | None, option("A figure for each value of this column.")] = None
     log: Annotated[bool, option("Logarithmic axes.")] = False
+=======
+    json: ResultJson = None
+>>>>>>> refs/h/E
