@@ -58,7 +58,7 @@ class Sweep(Request, frozen=True, kw_only=True, tag="sweep"):
     ) = None
     retry_failed: Annotated[bool, option("Ask again what failed before: a worker that died, a time limit.")] = False
     parquet: Annotated[bool, option("results.parquet too (needs pyarrow).")] = False
-<<<<<<< HEAD
+    json: ResultJson = None
 
 
 class SweepPlot(Request, frozen=True, kw_only=True, tag="sweep plot"):
@@ -84,6 +84,4 @@ class SweepPlot(Request, frozen=True, kw_only=True, tag="sweep plot"):
     by: Annotated[tuple[str, ...], option("A line, or sort of dot, for each value of these columns.")] = ()
     each: Annotated[str | None, option("A figure for each value of this column.")] = None
     log: Annotated[bool, option("Logarithmic axes.")] = False
-=======
     json: ResultJson = None
->>>>>>> refs/h/E
