@@ -29,9 +29,11 @@ lint: build $(VENV)/test.stamp
 	git ls-files '*.cpp' '*.hpp' | xargs $(BIN)/clang-format --dry-run -Werror
 	$(BIN)/python tests/cpp_names.py
 
-# The tables of the documentation that say what there is.
-docs: build
+# The documentation: the tables of what there is, from the code, and the site of all pages, without network: build/site.
+docs: build $(VENV)/docs.stamp
 	$(BIN)/python -m hocket.docs
+	$(BIN)/python -m sphinx -q -W --keep-going docs build/site
+	@echo "open build/site/index.html"
 
 # Of the suites that start jobs of several ranks a file's tests stay together: they share the jobs. Where an extra is
 # absent its tests skip; here all are installed, so that none skips unseen.
@@ -77,7 +79,11 @@ $(VENV)/torch.stamp: $(VENV)/demo.stamp
 	touch $@
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp
-	$(PIP_INSTALL) --no-build-isolation -e ".[parquet,solve,mpi,test,lint,stock]"
+	$(PIP_INSTALL) --no-build-isolation -e ".[parquet,solve,mpi,test,docs,lint,stock]"
+	touch $@
+
+$(VENV)/docs.stamp: $(VENV)/base.stamp
+	$(PIP_INSTALL) --no-build-isolation -e ".[docs]"
 	touch $@
 
 # The newest NCCL known, which the plugins are loaded beside; away from the packages, among which PyTorch has its own.

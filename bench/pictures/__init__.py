@@ -1,0 +1,1 @@
+"""The pictures of the documentation: `python -m hocket.bench.pictures [NAME...]` writes docs/images."""

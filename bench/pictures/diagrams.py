@@ -1,0 +1,91 @@
+"""What is made of what: drawings that no computation makes."""
+
+from collections.abc import Sequence
+
+from hocket.bench.pictures.canvas import COLORS, INK, Canvas
+
+__all__ = ["architecture", "collection", "fidelity"]
+
+_ROOMS = (
+    (("cli", "hocket ... on the shell"), ("docs", "generated tables, the reference")),
+    (("api", "a request and a result per verb"), ("report", "self-contained pages"), ("bench", "claims, peers, speed")),
+    (
+        ("plugin", "inside a job"),
+        ("runtime", "runs programs and replays"),
+        ("recording", "merges jobs"),
+    ),
+    (("synthesizer", "schedules for a topology"), ("translator", "programs, XML, plans"), ("calibration", "fits")),
+    (("simulator", "network models, predictions"), ("workload", "generated jobs"), ("nccl", "the stock library")),
+    (
+        ("schedule", "collectives, bounds, proofs"),
+        ("chakra", "execution traces"),
+        ("topology", "ranks, links"),
+    ),
+    (("base", "units, files, errors"), ("core", "the C++20 engine")),
+)
+_ROOM_COLORS = (COLORS[7], COLORS[7], COLORS[3], COLORS[2], COLORS[0], COLORS[4], COLORS[6])
+
+
+def architecture() -> str:
+    """The folders in layers: each imports what stands below it, or beside it."""
+    canvas = Canvas(820, 540)
+    canvas.text(20, 26, "Folders: imports go down or sideways, never up", size=15, bold=True)
+    for layer, rooms in enumerate(_ROOMS):
+        y = 44 + 68 * layer
+        for at, (name, subject) in enumerate(rooms):
+            x = 20 + 262 * at
+            canvas.box(x, y, 250, 56, _ROOM_COLORS[layer], rounding=6)
+            canvas.text(x + 12, y + 24, name + "/", size=15, fill="#ffffff", bold=True)
+            canvas.text(x + 12, y + 44, subject, size=12, fill="#ffffff")
+    canvas.line(806, 60, 806, 510, INK, width=2, arrow=True)
+    canvas.text(20, 532, "tests/test_architecture.py enforces it.", size=11)
+    return canvas.svg("The folders of Hocket as layers, from the command line down to base")
+
+
+def collection() -> str:
+    """From the ranks of a job over the shared folder to reports."""
+    canvas = Canvas(900, 230)
+    for node in range(2):
+        y = 20 + 100 * node
+        canvas.box(14, y, 250, 88, "#ffffff", rounding=6, stroke=COLORS[7])
+        canvas.text(24, y + 18, f"node {node}", size=12, bold=True)
+        for rank in range(4):
+            canvas.box(24 + 58 * rank, y + 28, 52, 26, COLORS[0], rounding=4)
+            canvas.text(50 + 58 * rank, y + 45, f"rank {4 * node + rank}", size=11, anchor="middle", fill="#ffffff")
+        canvas.text(24, y + 74, "train.py, torch, NCCL: unchanged", size=11)
+        canvas.line(266, y + 44, 316, 110, COLORS[7], width=2, arrow=True)
+    _box(canvas, 320, 60, 160, "traces/JOB/stream/", ["a file per rank,", "survives a kill"], COLORS[4])
+    canvas.line(482, 110, 512, 110, COLORS[7], width=2, arrow=True)
+    _box(canvas, 516, 60, 160, "merge, by rank 0", ["clocks, groups,", "summary.txt, *.et"], COLORS[2])
+    canvas.line(678, 110, 708, 110, COLORS[7], width=2, arrow=True)
+    _box(canvas, 712, 60, 172, "hocket step, validate", ["anywhere, no GPU:", "step.html"], COLORS[3])
+    canvas.text(320, 184, "on a file system that all nodes share", size=11)
+    return canvas.svg("Ranks of two nodes write into a shared folder; rank 0 merges; reports are made anywhere")
+
+
+def fidelity() -> str:
+    """The network models, from the cheapest to the most detailed."""
+    steps = (
+        ("bound", "what nothing beats", "microseconds"),
+        ("uncontended", "each message alone", "an event a message"),
+        ("analytical", "alpha-beta, step by step", "an event a message"),
+        ("congestion", "links serve one at a time", "an event a hop"),
+        ("flow", "max-min fair sharing", "an event a rate"),
+        ("packet", "buffers, PFC, ECN, loss", "an event a packet-hop"),
+    )
+    canvas = Canvas(900, 250)
+    for at, (name, what, cost) in enumerate(steps):
+        x, y = 14 + 147 * at, 180 - 30 * at
+        canvas.box(x, y, 140, 60, COLORS[0] if name == "congestion" else COLORS[7], rounding=5)
+        canvas.text(x + 8, y + 18, name, size=13, fill="#ffffff", bold=True)
+        canvas.text(x + 8, y + 35, what, size=10, fill="#ffffff")
+        canvas.text(x + 8, y + 51, cost, size=10, fill="#ffffff")
+    canvas.text(14, 24, "--model: more detail, more events (blue: the default on links)", size=14, bold=True)
+    return canvas.svg("Six network models as a staircase from bound to packet")
+
+
+def _box(canvas: Canvas, x: float, y: float, width: float, head: str, lines: Sequence[str], color: str) -> None:
+    canvas.box(x, y, width, 100, color, rounding=6)
+    canvas.text(x + width / 2, y + 32, head, size=13, anchor="middle", fill="#ffffff", bold=True)
+    for number, line in enumerate(lines):
+        canvas.text(x + width / 2, y + 56 + 18 * number, line, size=12, anchor="middle", fill="#ffffff")
