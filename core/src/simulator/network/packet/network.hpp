@@ -260,10 +260,13 @@ class PacketNetwork : public PacketState {
     ports_[link].packets += ports_.packets_on(link, packet.payload_bytes);
     engine.occupied(link, now, state.free_at, serialization, sending.flight);
     const Picoseconds tail = add_ps(state.free_at, state.latency_ps);
-    if constexpr (requires { engine.moves(id, sending.begin, now, tail); }) {
-      if (packet.offset == 0) engine.moves(sending.flight, sending.begin + packet.hop, now, tail);
+    const bool last = ends(sending, packet);
+    if constexpr (requires { engine.moves(id, sending.begin, true, true, now, tail); }) {
+      if (packet.offset == 0) {
+        engine.moves(sending.flight, sending.begin + packet.hop, packet.hop == 0, last, now, tail);
+      }
     }
-    if (ends(sending, packet)) {
+    if (last) {
       engine.schedule(tail, NetworkEvent::kPacketThere, id);
     } else {
       if (!takes_all()) lines_.channel(channel_at(sending, packet)).room -= packet.link_bytes;
