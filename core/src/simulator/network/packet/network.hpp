@@ -136,6 +136,8 @@ class PacketNetwork : public PacketState {
       if (channel.last == kNone || channel.paused) continue;
       if (settings_.arbitration == Arbitration::kAge) {
         lines_.put_first(channel, [&](const Line& line) { return ready_at(line); });
+      } else if (settings_.arbitration == Arbitration::kFifo) {
+        lines_.put_first(channel, [&](const Line& line) { return came_at(line); });
       }
       const Line& line = lines_[lines_.first(channel)];
       if (!admits(engine, id, room_for(line), now)) continue;
@@ -301,6 +303,7 @@ class PacketNetwork : public PacketState {
       engine.schedule(add_ps(now, links_[buffer / per_link_].latency_ps), NetworkEvent::kPaused,
                       static_cast<uint32_t>(buffer));
     }
+    packet.came_at = now;
     ports_.wait(link, bytes, now);
     if (settings_.rate.active && !packet.marked && ports_.marks(link)) {
       packet.marked = true;
