@@ -26,6 +26,8 @@ _TRIES = 2
 """How often a task may be what a process is at when it dies."""
 _MODULE = "hocket.base.task_process"
 _BATCH = 16
+_START_S = 600.0
+"""In which a process begins, on the busiest machine and from the slowest disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Workers:
 
 
 class _Worker:
-    """A process, the tasks it has, in its order, and since when it is at the first."""
+    """A process, the tasks it has, in its order, and since when it is at the first, or begins."""
 
     def __init__(self) -> None:
         # What is blocked here stays blocked there, from the first instruction on.
@@ -95,7 +97,7 @@ class _Worker:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.ready = False
         self.places: deque[int] = deque()
-        self.since = 0.0
+        self.since = time.monotonic()
         self._received = bytearray()
 
     def send(self, content: object, places: Sequence[int]) -> None:
@@ -187,11 +189,11 @@ class _Round(Generic[Task, Answer]):
             worker.send((self.function, [self.tasks[place] for place in places]), places)
 
     def _patience(self) -> float | None:
-        """Seconds until the first task is overdue."""
-        if self.limit_s is None:
-            return None
-        begun = [worker.since for worker in self.workers if worker.places]
-        return max(0.0, min(begun) + self.limit_s - time.monotonic()) if begun else None
+        """Seconds until the first task, or process that begins, is overdue."""
+        ends = [worker.since + _START_S for worker in self.workers if not worker.ready]
+        if self.limit_s is not None:
+            ends += [worker.since + self.limit_s for worker in self.workers if worker.places]
+        return max(0.0, min(ends) - time.monotonic()) if ends else None
 
     def _heard(self, worker: _Worker, selector: selectors.BaseSelector) -> Iterator[tuple[int, Answer | Failed]]:
         messages, lives = worker.receive()
@@ -223,9 +225,12 @@ class _Round(Generic[Task, Answer]):
         yield place, Failed(f"its process ended at it {_TRIES} times ({how}): out of memory, killed, or a crash")
 
     def _overdue(self, selector: selectors.BaseSelector) -> Iterator[tuple[int, Failed]]:
+        now = time.monotonic()
+        for worker in [each for each in self.workers if not each.ready and now - each.since >= _START_S]:
+            self._drop(worker, selector, worker.kill)
+            raise HocketError(f"a worker process has not begun for {_START_S:g} s: is this machine out of memory?")
         if self.limit_s is None:
             return
-        now = time.monotonic()
         for worker in [each for each in self.workers if each.places and now - each.since >= self.limit_s]:
             place = worker.places.popleft()
             self._drop(worker, selector, worker.kill)

@@ -52,6 +52,15 @@ def test_workers_that_cannot_begin_are_an_error(monkeypatch: pytest.MonkeyPatch)
         dict(workers.answers(abs, [1]))
 
 
+def test_workers_that_never_begin_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "python").write_text("#!/bin/sh\nexec sleep 600\n")
+    (tmp_path / "python").chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr("hocket.base.workers._START_S", 0.3)
+    with Workers(1) as workers, pytest.raises(HocketError, match=r"a worker process has not begun for 0.3 s"):
+        dict(workers.answers(abs, [1]))
+
+
 SCRIPT = """
 import time
 from hocket.base.workers import Workers

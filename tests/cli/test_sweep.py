@@ -2,6 +2,7 @@
 
 import csv
 import fcntl
+import os
 import re
 import signal
 import subprocess
@@ -165,3 +166,30 @@ def test_bad_use_is_one_clear_error(
     done = run(*arguments)
     assert done.returncode == code
     assert message in done.stderr
+
+
+def test_what_a_changed_file_asks_is_new_alone(file: Path, tmp_path: Path) -> None:
+    answers, text = tmp_path / "out" / "answers.sqlite", file.read_text()
+    assert run(file, "--out", answers.parent).returncode == 0
+    before = runs_of(answers)
+    file.write_text(text.replace("[ring, auto]", "[direct, auto]").replace("all_to_all", "all_gather"))
+    assert "48 points, 0 cannot" in run(file, "--out", answers.parent).stdout
+    after = runs_of(answers)
+    assert after.items() >= before.items() and sorted(after.values()) == [1] * 48 + [2] * 36
+    file.write_text(text)
+    assert "48 points, 12 cannot" in run(file, "--out", answers.parent).stdout
+    assert runs_of(answers) == after  # all of that was answered before
+
+
+def test_a_terminal_hears_the_pace_and_the_time_left(file: Path, tmp_path: Path) -> None:
+    file.write_text(re.sub("size:.*", f"size: {list(range(10_000, 10_300))}", file.read_text()))
+    ours, theirs = os.openpty()
+    process = subprocess.Popen([*COMMAND, file, "--out", tmp_path / "out"], stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    said = ""
+    with open(ours, errors="replace") as terminal, suppress(OSError):  # which ends so when nobody holds the other end
+        while not re.search(r"\d+ of 2400 points, [\d,]+ a second, \d+ (s|min) left, \d+ s", said):
+            said += terminal.read(1)
+    process.kill()
+    process.wait()
+    assert re.search(r"\d+ of 2400 points, [\d,]+ a second, \d+ (s|min) left, \d+ s", said), said[-500:]

@@ -55,3 +55,43 @@ def test_every_figure_is_drawn_tables_sort_and_points_open(page_path: Path, brow
 
 def test_the_page_can_be_asked_again(page_path: Path) -> None:
     assert hocket.request_in(page_path).to_plain()["verb"] == "sweep"
+
+
+COLLECTIVES = """\
+zip: {network: [ring, switch], shape: ["ring:8", "switch:8"]}
+parameters: {left: [1, 0.5]}
+topology: "{shape},bandwidth={50 * left}GB/s,latency=500ns"
+collective: [all_reduce, all_to_all]
+size: 1KiB..64MiB:16
+algorithm: [ring, direct]
+model: analytical
+plots:
+  - {x: size_bytes, y: time_ps, by: [network, algorithm, left], each: collective, log: true}
+  - {kind: heat, x: size_bytes, y: network, value: algorithm, title: The fastest}
+  - {kind: heat, x: left, y: network, value: time_ps, log: true}
+  - {kind: pareto, x: bound_ps, y: time_ps, by: network, log: true}
+"""
+
+
+def test_figures_of_collectives_say_what_the_results_say(tmp_path: Path, browser: Any) -> None:
+    (tmp_path / "sweep.yaml").write_text(COLLECTIVES)
+    results = hocket.sweep(tmp_path / "sweep.yaml", output=tmp_path / "swept").results
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python").Axe()
+    path = tmp_path / "swept" / "report.html"
+    for scheme, wide in (("light", 1280), ("dark", 480)):
+        with opened(browser, path, color_scheme=scheme, viewport={"width": wide, "height": 900}) as page:
+            assert page.locator("svg.chart").count() == 5
+            cells = page.locator("section", has=page.get_by_role("heading", name="The fastest")).locator(
+                "rect[data-tip]"
+            )
+            said = dict(
+                tip.rsplit("\nalgorithm ", 1) for tip in cells.evaluate_all("all => all.map(c => c.dataset.tip)")
+            )
+            found = axe.run(page)
+            assert found.violations_count == 0, found.generate_report()
+            assert page.evaluate("document.documentElement.scrollWidth") == wide
+    for network in ("ring", "switch"):
+        for size, words in ((1 << 10, "1 KiB"), (64 << 20, "64 MiB")):
+            cell = (results["network"] == network) & (results["size_bytes"] == size) & (results["error"] == "")
+            fastest = results["algorithm"][cell][results["time_ps"][cell].argmin()]
+            assert said[f"size_bytes {words}\nnetwork {network}"] == fastest

@@ -58,11 +58,12 @@ def _mpi(jobs: int | None) -> Iterator[Executor]:
         from mpi4py.futures import MPICommExecutor, MPIPoolExecutor
     except ImportError as error:
         raise HocketError(f"--executor mpi needs mpi4py and an MPI ({error}): pip install hocket[mpi]") from error
+    # What workers do is in modules: they need not import the program that started this process, which would run it.
     if MPI.COMM_WORLD.Get_size() == 1:
-        with MPIPoolExecutor(jobs) as pool:
+        with MPIPoolExecutor(jobs, main=False) as pool:
             yield pool
         return
-    with MPICommExecutor(MPI.COMM_WORLD) as pool:
+    with MPICommExecutor(MPI.COMM_WORLD, main=False) as pool:
         if pool is not None:
             yield cast(Executor, pool)
             return
