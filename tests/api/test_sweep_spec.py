@@ -149,6 +149,12 @@ def test_what_is_wrong_is_said_with_its_line_before_anything_runs(change: dict[s
     assert not Path("sweep").exists()
 
 
+def test_plans_of_which_none_can_be_are_an_error() -> None:
+    spec = "models: llama3-8b\ntopology: dgx-h100:nodes=2\nglobal_batch: 16\nplans: {tp: all, dp: 1}\n"
+    with pytest.raises(FormatError, match=r"sweep.yaml:4: nothing to simulate: no plan takes exactly the topology's"):
+        hocket.sweep(write(spec))
+
+
 CURVES = """\
 topology: ["ring:8,bandwidth=50GB/s,latency=500ns", "switch:8,bandwidth=50GB/s,latency=500ns"]
 collective: [all_reduce, all_to_all]

@@ -115,6 +115,10 @@ def load_sweep(path: Path | str) -> SweepFile:
         found = points_of(part.document) if of_jobs else _simulations(part.document)
         rows += found
         parameters += [part.parameters] * len(found)
+    if not rows:
+        raise FormatError(
+            f"{document.where('$.plans')}: nothing to simulate: no plan takes exactly the topology's ranks"
+        )
     chance = drawn(document)
     if chance is not None:
         kept = draw(range(len(rows)), chance)
