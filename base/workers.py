@@ -1,5 +1,6 @@
 """Processes that answer tasks one by one. One that dies or hangs costs no answer but that of the task it was at."""
 
+import math
 import os
 import pickle
 import selectors
@@ -28,6 +29,8 @@ _MODULE = "hocket.base.task_process"
 _BATCH = 16
 _START_S = 600.0
 """In which a process begins, on the busiest machine and from the slowest disk."""
+_LOAD_S = 30.0
+"""That the first task of a process may take longer: it loads what all need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,8 @@ class Failed:
 class Workers:
     """So many Python processes (None: one a processor core that this process may use). Each answers one task at a time;
     one that dies is replaced, and the task it was at is tried once more, by itself. `limit_s`: seconds that a task may
-    take; a process that is at one for longer is killed, and replaced too.
+    take, half a minute more where it is the first of a process, which loads for all of them; a process that is at one
+    for longer is killed, and replaced too.
 
     They are gone when the block ends and when this process does, however it ends: they see their input close. Ctrl-C
     does not reach them: the process that waits for them answers it.
@@ -96,6 +100,7 @@ class _Worker:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.ready = False
+        self.loaded = False
         self.places: deque[int] = deque()
         self.since = time.monotonic()
         self._received = bytearray()
@@ -191,9 +196,13 @@ class _Round(Generic[Task, Answer]):
     def _patience(self) -> float | None:
         """Seconds until the first task, or process that begins, is overdue."""
         ends = [worker.since + _START_S for worker in self.workers if not worker.ready]
-        if self.limit_s is not None:
-            ends += [worker.since + self.limit_s for worker in self.workers if worker.places]
+        ends += [self._end(worker) for worker in self.workers if worker.places]
+        ends = [end for end in ends if end < math.inf]
         return max(0.0, min(ends) - time.monotonic()) if ends else None
+
+    def _end(self, worker: _Worker) -> float:
+        """When its task is overdue."""
+        return worker.since + (math.inf if self.limit_s is None else self.limit_s + _LOAD_S * (not worker.loaded))
 
     def _heard(self, worker: _Worker, selector: selectors.BaseSelector) -> Iterator[tuple[int, Answer | Failed]]:
         messages, lives = worker.receive()
@@ -203,6 +212,7 @@ class _Round(Generic[Task, Answer]):
                 worker.ready = True
                 continue
             done, content = message
+            worker.loaded = True
             self.answered += 1
             yield worker.places.popleft(), content if done else Failed(content)
         if not lives:
@@ -229,9 +239,7 @@ class _Round(Generic[Task, Answer]):
         for worker in [each for each in self.workers if not each.ready and now - each.since >= _START_S]:
             self._drop(worker, selector, worker.kill)
             raise HocketError(f"a worker process has not begun for {_START_S:g} s: is this machine out of memory?")
-        if self.limit_s is None:
-            return
-        for worker in [each for each in self.workers if each.places and now - each.since >= self.limit_s]:
+        for worker in [each for each in self.workers if each.places and now >= self._end(each)]:
             place = worker.places.popleft()
             self._drop(worker, selector, worker.kill)
             self.answered += 1

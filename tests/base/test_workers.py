@@ -46,6 +46,18 @@ def test_a_task_that_takes_too_long_is_ended_and_costs_no_other() -> None:
     assert found == {0: None, 1: Failed("it took longer than 0.5 s"), 2: None, 3: None}
 
 
+def test_the_first_task_of_a_process_may_load_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Workers(1, limit_s=0.2) as workers:
+        assert dict(workers.answers(time.sleep, [0.6, 0, 0.6])) == {
+            0: None,
+            1: None,
+            2: Failed("it took longer than 0.2 s"),
+        }
+    monkeypatch.setattr("hocket.base.workers._LOAD_S", 0.2)
+    with Workers(1, limit_s=0.2) as workers:
+        assert dict(workers.answers(time.sleep, [60])) == {0: Failed("it took longer than 0.2 s")}
+
+
 def test_workers_that_cannot_begin_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with Workers(1) as workers, pytest.raises(HocketError, match=r"ended before it began \(exit code 1\)"):

@@ -14,12 +14,12 @@ FILES = sorted((ROOT / "examples" / "studies").glob("*.yaml"))
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_some_points_of_each_study(file: Path, tmp_path: Path) -> None:
     some = tmp_path / file.name
-    some.write_text(file.read_text() + "random: {points: 6, seed: 5}\n")
+    some.write_text(file.read_text() + "random: {points: 3, seed: 5}\n")
     swept = hocket.sweep(some, output=tmp_path / "swept")
     wrong = swept.results.get("error", swept.results.get("skipped"))
-    assert len(wrong) == 6 and (wrong == "").sum() >= 2
+    assert len(wrong) == 3 and (wrong == "").any()
     lines = study_lines(file.stem, swept.results)
-    assert len(lines) >= 2 and f"[examples/studies/{file.name}]" in (ROOT / "docs" / "studies.md").read_text()
+    assert len(lines) > 1 and f"[examples/studies/{file.name}]" in (ROOT / "docs" / "studies.md").read_text()
     page = (tmp_path / "swept" / "report.html").read_text()
     assert "<svg" in page
 

@@ -149,7 +149,7 @@ def test_a_worker_that_is_killed_costs_nothing(
 def test_a_point_that_hangs_fails_and_is_asked_again_on_demand(
     file: Path, start: Start, command: list[str], options: list[str], results: bytes
 ) -> None:
-    out, limit = file.parent / "out", ["--time-limit", "3"]
+    out, limit = file.parent / "out", ["--time-limit", "2"]
     store = out / "answers.sqlite"
     sweep = start(*command, file, "-o", out, *options, *limit)
     wait_until(lambda: len(runs_of(store)) > 10, "it does not begin")
@@ -157,8 +157,8 @@ def test_a_point_that_hangs_fails_and_is_asked_again_on_demand(
     code, said = sweep.end()
     assert code == 0, said
     assert f"{POINTS} points, 0 cannot be simulated (column error), 1 failed: --retry-failed asks again" in said
-    assert failures(store) == ["it took longer than 3 s"]
-    assert "failed: it took longer than 3 s" in (out / "results.csv").read_text()
+    assert failures(store) == ["it took longer than 2 s"]
+    assert "failed: it took longer than 2 s" in (out / "results.csv").read_text()
 
     assert "1 failed" in run(file, "-o", out).stdout  # it is not asked again by itself
     assert f"{POINTS} points, 0 cannot be simulated (column error): " in run(file, "-o", out, "--retry-failed").stdout
