@@ -1,6 +1,7 @@
 # make demo   sets everything up and does the whole chain once       make demo TORCH=no   without installing PyTorch
 # make test   sets everything up and runs every suite                make lint            style and types only
 # make test-torch VERSIONS="2.4.1 2.8.0 nightly": the collector with versions of PyTorch, some minutes and 2 GB each
+# make wheel  for glibc 2.28 and later, and the source distribution, into dist/; ARCH=aarch64 for another architecture
 # make fuzz   TIME=600: the property tests on random examples        make fuzz SEED=7     the examples of one seed again
 PYTHON ?= python3
 VENV ?= .venv
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/pip install --progress-bar on
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo docs test test-torch fuzz lint build system pytest cpptest clean
+.PHONY: demo docs test test-torch fuzz lint wheel build system pytest cpptest clean
 
 demo: build $(if $(filter no,$(TORCH)),$(VENV)/demo.stamp,$(VENV)/torch.stamp)
 	$(BIN)/hocket demo --out $(DEMO_DIR)
@@ -49,6 +50,12 @@ test-torch: build
 # Not part of `make test`, whose examples are fixed: what it finds becomes an @example there.
 fuzz: build $(VENV)/torch.stamp $(VENV)/test.stamp
 	$(BIN)/python tests/fuzz.py --time $(TIME) $(addprefix --seed ,$(SEED)) $(TESTS)
+
+# In an environment of its own: the compiler with its C libraries is 100 MB.
+wheel:
+	$(PYTHON) -m venv $(VENV)-wheel
+	$(VENV)-wheel/bin/pip install -q "setuptools>=80" "nanobind>=3.1,<4" "ziglang>=0.15" "auditwheel>=6.4"
+	$(VENV)-wheel/bin/python packaging/build_wheel.py --out dist $(addprefix --arch ,$(ARCH))
 
 # The engine's own tests, under AddressSanitizer and UndefinedBehaviorSanitizer.
 cpptest: system
@@ -95,5 +102,5 @@ system:
 	@sh .ci/system-packages
 
 clean:
-	rm -rf build demo src/*.egg-info
+	rm -rf build demo dist src/*.egg-info
 	find src plugin -name '*.so' -delete

@@ -102,8 +102,8 @@ class Build(build_ext):
         super().build_extensions()
 
     def use_compile_cache(self) -> None:
-        """Object files of any checkout serve all others, where `ccache` is installed."""
-        if not shutil.which("ccache"):
+        """Object files of any checkout serve all others, where `ccache` is installed and HOCKET_CCACHE is not `no`."""
+        if not shutil.which("ccache") or os.environ.get("HOCKET_CCACHE") == "no":
             return
         os.environ.setdefault("CCACHE_BASEDIR", str(ROOT))  # paths below it are hashed as relative ones
         os.environ.setdefault("CCACHE_NOHASHDIR", "1")

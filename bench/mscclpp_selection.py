@@ -9,9 +9,9 @@ throw or fail, that run a plan for the other kind of call, and whose ranks take 
 takes all plans for the kind of the one that a process asked first: a row for either.
 
 With DIR, a checkout of microsoft/mscclpp 0.9, its algorithm collection, selector and plan loader are built by g++ with
-CUDA's headers (`pip install 'hocket[stock]'`) and nlohmann's json (`nlohmann/json.hpp` below --json) and asked the
-same; `as modelled`: how many of their answers are those of the model. Exit 1 where one is not, or where a call of
-register_plans.py goes wrong.
+CUDA's headers (`pip install nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cccl`) and nlohmann's json
+(`nlohmann/json.hpp` below --json) and asked the same; `as modelled`: how many of their answers are those of the model.
+Exit 1 where one is not, or where a call of register_plans.py goes wrong.
 """
 
 import re

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hocket.base.errors import FormatError, HocketError
+from hocket.base.extras import install_command
 
 __all__ = ["check_script", "check_torch"]
 
@@ -14,7 +15,7 @@ _OLDEST_TORCH = (2, 4)
 
 def check_torch() -> None:
     """Raises HocketError when PyTorch is not installed, or is older than the hooks need."""
-    remedy = "pip install 'hocket[torch]'"
+    remedy = install_command("torch")
     if find_spec("torch") is None:
         raise HocketError(f"collecting needs PyTorch, which is not installed: {remedy}")
     found = version("torch")

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hocket._core.schedule import Holding
 from hocket.base.errors import HocketError, ScheduleError
+from hocket.base.extras import install_command
 from hocket.schedule.bounds import lower_bound
 from hocket.schedule.collective import Collective
 from hocket.schedule.flow_bounds import Traffic
@@ -92,4 +93,4 @@ def _solver() -> Any:
     try:
         return importlib.import_module("highspy")
     except ImportError as error:
-        raise HocketError("the linear program needs HiGHS: pip install 'hocket[solve]'") from error
+        raise HocketError(f"the linear program needs HiGHS: {install_command('solve')}") from error

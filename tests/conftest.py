@@ -63,7 +63,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("the time for this round is up")
     for extra, module in EXTRAS.items():
         if item.get_closest_marker(extra) and find_spec(module) is None:
-            pytest.skip(f"needs {module}: pip install 'hocket[{extra}]'")
+            pytest.skip(f"needs {module}: pip install -e '.[{extra}]'")
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from hocket.api.result import Report, Result
 from hocket.base.errors import ExitCode, RequestError
 from hocket.bench.peers.case import Case
 from hocket.bench.peers.cases import tacos_cases
+from hocket.bench.peers.grid_comparison import GridComparison, compare_grid
 from hocket.bench.peers.run import Limits, Results
 from hocket.bench.peers.run import Result as CaseResult
 from hocket.bench.peers.table import table
@@ -54,8 +55,10 @@ class PeersComparison(Result):
         return {"cases": cases | rows}
 
 
-def perform(request: PeersBench, progress: Progress) -> PeersComparison | Report:
+def perform(request: PeersBench, progress: Progress) -> PeersComparison | GridComparison | Report:
     """Runs the cases one after the other. Raises RequestError where no case has such a name."""
+    if request.grid:
+        return compare_grid(request, _DATA if request.data is None else Path(request.data), progress)
     cases = _cases(request, progress)
     if request.list_cases:
         return Report(request, [one.name for one in cases])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hocket.base.errors import HocketError
+from hocket.base.extras import install_command
 
 __all__ = ["CudaHeaders", "find_cuda_headers"]
 
@@ -24,11 +25,11 @@ class CudaHeaders:
         self.folders = [folder, *(beside for beside in (folder / "cccl",) if beside.is_dir())]
 
 
-_REMEDY = "pip install 'hocket[stock]', or --cuda DIR"
+_REMEDY = f"{install_command('stock')}, or --cuda DIR"
 
 
 def find_cuda_headers(folder: Path | None = None) -> CudaHeaders:
-    """Those in `folder`, else of the packages of `hocket[stock]`, else of /usr/local/cuda. Raises HocketError."""
+    """Those in `folder`, else of the packages of the extra `stock`, else of /usr/local/cuda. Raises HocketError."""
     for place in [folder] if folder else _usual():
         for inside in (place, place / "include"):
             if (inside / "cuda_runtime_api.h").exists():

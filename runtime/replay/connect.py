@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hocket.base.errors import HocketError
+from hocket.base.extras import install_command
 from hocket.base.scratch import hand_over
 from hocket.runtime.replay.fabric import Fabric
 from hocket.runtime.run.launch import BACKENDS as EXECUTOR_BACKENDS
@@ -23,7 +24,7 @@ def check_backend(backend: str) -> None:
     """Raises HocketError when the backend is not installed, or has no device here."""
     module, extra = BACKENDS[backend]
     if find_spec(module) is None:
-        raise HocketError(f"backend {backend} needs {module}: pip install 'hocket[{extra}]'")
+        raise HocketError(f"backend {backend} needs {module}: {install_command(extra)}")
     if backend == "nccl":
         import torch
 

@@ -12,6 +12,7 @@ from mpi4py import MPI
 from hocket.base.element_types import ELEMENT_TYPES
 from hocket.base.enums import not_here
 from hocket.base.errors import HocketError
+from hocket.base.extras import install_command
 from hocket.runtime.replay.fabric import Ended, Pending, Start
 from hocket.runtime.replay.mpi_poller import Poller
 from hocket.runtime.replay.operation import Operation
@@ -28,7 +29,7 @@ class MpiFabric:
 
     def __init__(self, groups: Sequence[tuple[int, ...]]) -> None:
         if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-            raise HocketError("this MPI lacks MPI_THREAD_MULTIPLE; install one that has it: pip install 'hocket[mpi]'")
+            raise HocketError(f"this MPI lacks MPI_THREAD_MULTIPLE; install one that has it: {install_command('mpi')}")
         world = MPI.COMM_WORLD
         self.rank, self.size = world.rank, world.size
         others = [rank for rank in range(self.size) if rank != self.rank]

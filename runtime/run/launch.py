@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from hocket.base.errors import HocketError
+from hocket.base.extras import install_command
 from hocket.base.scratch import hand_over, scratch_folder
 from hocket.runtime.device.wiring import Wiring
 from hocket.runtime.run.job import Job, Result, Row
@@ -24,7 +25,7 @@ def check_installed(backend: str) -> None:
     """Raises HocketError, with the remedy, when the backend is not installed."""
     module, extra = BACKENDS[backend]
     if find_spec(module) is None:
-        raise HocketError(f"backend {backend} needs {module}: pip install 'hocket[{extra}]'")
+        raise HocketError(f"backend {backend} needs {module}: {install_command(extra)}")
 
 
 def check_transport(transport: str, compare: bool) -> None:

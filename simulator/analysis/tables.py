@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hocket.base.errors import HocketError
+from hocket.base.extras import install_command
 from hocket.base.files import atomic_path, atomic_write, make_folder, together
 from hocket.base.text import cell
 from hocket.simulator.analysis.collectives import collective_table, group_table, sort_table
@@ -77,7 +78,7 @@ def write_csv(path: Path | str, table: Columns) -> None:
 def require_parquet() -> None:
     """Raises HocketError without pyarrow (extra `parquet`): before any work whose result could not be written."""
     if find_spec("pyarrow") is None:
-        raise HocketError("Parquet needs pyarrow: pip install 'hocket[parquet]', or use CSV")
+        raise HocketError(f"Parquet needs pyarrow: {install_command('parquet')}, or use CSV")
 
 
 def write_parquet(path: Path | str, table: Columns) -> None:

@@ -130,7 +130,7 @@ class _ClaimsResultOrOther(ClaimsResult):
     def __getattr__(self, name: str) -> Any: ...
 
 class _PeersComparisonOrOther(PeersComparison):
-    """Or Report."""
+    """Or GridComparison, or Report."""
     def __getattr__(self, name: str) -> Any: ...
 
 def demo(*, output: _Text = 'demo', torch: bool | None = None, json: _Text | None = None) -> DemoResult:
@@ -545,8 +545,9 @@ def bench_claims(
     refuted and why, not specified, out of reach, or not yet."""
 
 def bench_peers(
-    *, only: _Text = 'tacos', tacos: _Text | None = None, data: _Text | None = None, case: _Texts = (),
-    json: _Text | None = None, timeout: _Number = 600.0, memory: _Text = '8GiB', list_cases: bool = False,
+    *, only: _Text = 'tacos', tacos: _Text | None = None, data: _Text | None = None, grid: bool = False,
+    case: _Texts = (), json: _Text | None = None, timeout: _Number = 600.0, memory: _Text = '8GiB',
+    list_cases: bool = False,
 ) -> _PeersComparisonOrOther:
     """Synthesize what another tool was measured on: time, lower bound, seconds and memory, beside its own figures."""
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
+from hocket.base.extras import install_command
 from hocket.schedule import Bound, Kind, Schedule
 from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.engines.matching import Matching
@@ -45,7 +46,7 @@ class Exact(NamedEngine):
         if choices > _MOST_CHOICES:
             return f"{choices} choices of a link and a chunk are too many to search (limit {_MOST_CHOICES})"
         if find_spec("highspy") is None:
-            return "it needs a solver: pip install 'hocket[solve]'"
+            return f"it needs a solver: {install_command('solve')}"
         return None
 
     def seconds(self, problem: Problem) -> float:

@@ -12,6 +12,7 @@ from hocket.api.bench.request import PeersBench
 from hocket.bench.peers.case import Case, Figures, Outcome, Target
 from hocket.bench.peers.cases import tacos_cases
 from hocket.bench.peers.graphs import network_of
+from hocket.bench.peers.grid import recorded_times
 from hocket.bench.peers.recorded import topology_of
 from hocket.bench.peers.run import Limits, Results
 from hocket.schedule import Collective, Kind, lower_bound
@@ -138,3 +139,46 @@ def test_a_driver_runs_beside(tmp_path: Path) -> None:
     case = Case(Kind.ALL_GATHER, "ring:4,bandwidth=50GiB/s,latency=500ns", 4096, 2, Target())
     (result,) = Results(None, {}).run([case], Limits(300, 2**33), driver)
     assert result.beside == Figures(8.0, 2.0, claimed=True)  # 8 links, 2 chunks
+
+
+@pytest.mark.shared
+def test_recorded_times_of_the_grid(shared: Path) -> None:
+    """TACOS' best causal execution of any number of chunks, and ForestColl's optimum."""
+    times = recorded_times(shared / "tacos")["dragonfly:4x5,bandwidth=400/200GiB/s,latency=500ns"]
+    assert times == {"TACOS": 1088.6874, "ForestColl": 1000.0}
+
+
+def test_the_grid_is_measured_kept_and_gone_on_with(tmp_path: Path) -> None:
+    kept = tmp_path / "grid.json"
+    arguments = [
+        "--grid",
+        "--json",
+        str(kept),
+        "--data",
+        str(tmp_path),
+        "--case",
+        "all_gather fully_connected:8,* 1 MiB",
+    ]
+    arguments += ["--case", "all_gather fully_connected:8,* 1 MiB", "--case", "broadcast dgx-h100 1 MiB"]
+    first = hocket(*arguments)
+    assert first.returncode == 0, first.stderr
+    assert "2 of 2 cases: " in first.stdout
+    content = json.loads(kept.read_text())
+    gather, broadcast = content["results"]
+    # Seven links into each rank carry a share of 128 KiB each: 500,000 ps + 131,072 / (50 x 2^30) s, rounded up
+    assert gather["bound_ps"] <= gather["time_ps"] == 500_000 + -(-131_072 * 10**12 // (50 * 2**30))
+    assert gather["nccl"] == "" and broadcast["nccl_ps"] > broadcast["time_ps"] >= broadcast["bound_ps"] > 0
+    gather["engine"], broadcast["error"], broadcast["native_ps"] = "kept", "interrupted", 1
+    kept.write_text(json.dumps(content))
+    assert hocket(*arguments).returncode == 0
+    gather, again = json.loads(kept.read_text())["results"]
+    assert gather["engine"] == "kept"
+    assert (again["error"], again["native_ps"] > 1) == ("", True)
+
+
+def test_the_grid_lists_its_cases(tmp_path: Path) -> None:
+    listed = hocket("--grid", "--list").stdout.splitlines()
+    assert len(listed) == len(set(listed)) == 12 * 5 * 6
+    assert hocket("--grid", "--case", "nothing").returncode == 2
+    (tmp_path / "bad.json").write_text("[]")
+    assert "not results of `hocket bench peers --grid`" in hocket("--grid", "--json", str(tmp_path / "bad.json")).stderr

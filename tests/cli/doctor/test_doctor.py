@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from hocket.api.doctor.findings import packages_of
-
 SHADOWS = {"mpi4py": "raise RuntimeError('no fabric')", "torch": "raise ImportError('libcudart.so.99: cannot open')"}
 
 
@@ -55,8 +53,3 @@ def test_a_plugin_that_does_not_load_is_a_fault(tmp_path: Path, monkeypatch: pyt
     profiler, tuner = native_parts.nccl_plugins(SILENT)
     assert (str(profiler.state), str(tuner.state)) == ("works", "broken")
     assert str(path) in tuner.found and tuner.remedy
-
-
-def test_extras_are_named_by_their_packages() -> None:
-    assert packages_of("mpi") == "pip install 'mpi4py>=4' 'mpich>=5'"
-    assert "playwright" in packages_of("test")

@@ -36,7 +36,7 @@ def test_what_needs_pytorch_is_skipped_without_it(tmp_path: Path, stubs: Path) -
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no GPU here" in done.stdout and "PyTorch is not installed" in done.stdout
     assert states(tmp_path) == {"versions": "passed", "stock": "skipped", "job": "skipped"}
-    assert "pip install 'hocket[torch]'" in manifest(tmp_path)["parts"]["stock"]["reasons"][0]
+    assert "pip install 'torch>=2.4'" in manifest(tmp_path)["parts"]["stock"]["reasons"][0]
 
 
 def test_gpus_of_the_driver_alone(tmp_path: Path, stubs: Path) -> None:

@@ -39,7 +39,7 @@ def test_cuda_headers_are_asked_for(tmp_path: Path) -> None:
     arguments = ["-t", "dgx-h100", "--source", str(source), "-o", str(tmp_path / "out"), "--cuda", str(tmp_path)]
     done = hocket("nccl", "run-stock", *arguments)
     assert done.returncode == 3
-    assert "pip install 'hocket[stock]', or --cuda DIR" in done.stderr
+    assert "'nvidia-cuda-cccl>=13', or --cuda DIR" in done.stderr
 
 
 def test_rocm_headers_are_asked_for(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def mpich(tool: str) -> str:
     """A tool of the MPI beside this Python, which the wheel `mpich` brings."""
     found = shutil.which(tool, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     if found is None:
-        pytest.skip(f"needs {tool}: pip install 'hocket[mpi]'")
+        pytest.skip(f"needs {tool}: pip install mpi4py mpich")
     return found
 
 

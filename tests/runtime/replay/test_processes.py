@@ -30,7 +30,7 @@ def mpiexec() -> str:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     found = shutil.which("mpiexec", path=path)
     if found is None:
-        pytest.skip("needs mpiexec: pip install 'hocket[mpi]'")
+        pytest.skip("needs mpiexec: pip install mpi4py mpich")
     return found
 
 

@@ -16,6 +16,7 @@ import handmade
 import pytest
 
 from hocket.base.errors import HocketError
+from hocket.base.extras import install_command
 from hocket.runtime.engine.library import Library, ServedProgram
 from hocket.runtime.run import ReduceOp, RunTask
 from hocket.runtime.run.processes import _objects
@@ -210,7 +211,7 @@ def test_a_missing_backend_names_the_extra_to_install(ring: Path, tmp_path: Path
         command = hocket_run(ring, "--backend", backend)
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
         assert done.returncode == 3
-        assert f"backend {backend} needs {module}: pip install 'hocket[{extra}]'" in done.stderr
+        assert f"backend {backend} needs {module}: {install_command(extra)}" in done.stderr
 
 
 @pytest.mark.mpi

@@ -34,8 +34,9 @@ class ClaimsBench(Request, frozen=True, kw_only=True, tag="bench claims"):
 class PeersBench(Request, frozen=True, kw_only=True, tag="bench peers"):
     """Synthesize what another tool was measured on: time, lower bound, seconds and memory, beside its own figures.
 
-    Every case runs in a fresh process, whole: search, lower bound, proof. All links are blocking, as in TACOS.
-    Exit code 1: not all targets are met.
+    Every case runs in a fresh process, whole: search, lower bound, proof. All links are blocking, as in TACOS. --grid
+    asks as a user would, with free chunks, on 12 topologies, and puts the best native algorithm, NCCL's model and what
+    is recorded of TACOS and ForestColl beside it. Exit code 1: not all targets are met, or a case has no schedule.
     """
 
     writes_in_steps: ClassVar[bool] = True
@@ -51,6 +52,7 @@ class PeersBench(Request, frozen=True, kw_only=True, tag="bench peers"):
     data: Annotated[
         str | None, option("Recorded figures; default: shared/data/tacos beside the repository.", metavar="DIR")
     ] = None
+    grid: Annotated[bool, option("12 topologies, 5 collectives, 6 sizes, beside all peers at once.")] = False
     case: Annotated[tuple[str, ...], option("Only these (repeatable).", metavar="GLOB")] = ()
     json: Annotated[str | None, output("Keep results; what is finished is not run again.")] = None
     timeout: Annotated[float, option("Seconds for one case.", ge=1)] = 600.0

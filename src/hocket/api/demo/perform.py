@@ -15,6 +15,7 @@ from hocket.api.progress import Progress
 from hocket.api.provenance import write_page
 from hocket.api.result import Result
 from hocket.base.errors import HocketError
+from hocket.base.extras import install_command
 from hocket.base.units import format_time
 
 __all__ = ["DemoResult", "perform"]
@@ -24,7 +25,7 @@ def perform(request: Demo, progress: Progress) -> DemoResult:
     """Does the whole chain. Raises HocketError where a step of it fails or what it needs is not installed."""
     has_torch = find_spec("torch") is not None
     if request.torch and not has_torch:
-        raise HocketError("PyTorch is not installed: pip install 'hocket[torch]' (3 GB), or use --no-torch")
+        raise HocketError(f"PyTorch is not installed: {install_command('torch')} (3 GB), or use --no-torch")
     folder = Path(request.output)
     chain = run_chain(folder, has_torch if request.torch is None else request.torch, progress)
     write_page(folder / "report.html", report_page(chain), request)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from importlib.metadata import PackageNotFoundError, requires
 
-__all__ = ["PartFinding", "PartState", "packages_of"]
+__all__ = ["PartFinding", "PartState"]
 
 
 class PartState(str, Enum):
@@ -28,14 +27,3 @@ class PartFinding:
     state: PartState
     found: str
     remedy: str = ""
-
-
-def packages_of(extra: str) -> str:
-    """The command that installs what an extra of this package needs, by the names of these packages alone."""
-    try:
-        lines = requires("hocket") or []
-    except PackageNotFoundError:
-        lines = []
-    wanted = [line.partition(";") for line in lines]
-    packages = [package.strip() for package, _, marker in wanted if marker.split()[-1:] == [f'"{extra}"']]
-    return "pip install " + " ".join(f"'{package}'" for package in packages or [f"hocket[{extra}]"])

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import which
 
-from hocket.api.doctor.findings import PartFinding, PartState, packages_of
+from hocket.api.doctor.findings import PartFinding, PartState
 from hocket.api.progress import Progress
 from hocket.api.selftest.commands import ended, printed
 from hocket.base.errors import HocketError
+from hocket.base.extras import install_command
 from hocket.nccl.stock.cuda_headers import find_cuda_headers
 from hocket.plugin.nccl.library import nccl_profiler_path, nccl_tuner_path
 
@@ -45,10 +46,10 @@ def mpi(progress: Progress) -> Iterator[PartFinding]:
     launcher, wrapper = which("mpiexec", path=path), which("mpicc", path=path)
     if launcher is None:
         adds = "would add MPI jobs: hocket launch, collect --mpi, run --transport mpi"
-        yield PartFinding("MPI", PartState.ABSENT, adds, packages_of("mpi"))
+        yield PartFinding("MPI", PartState.ABSENT, adds, install_command("mpi"))
         return
     headers = "with its compiler wrapper" if wrapper else "without mpicc: MPI jobs cannot be recorded or served"
-    yield _answering("MPI", [launcher], headers, packages_of("mpi"))
+    yield _answering("MPI", [launcher], headers, install_command("mpi"))
 
 
 def nccl_plugins(progress: Progress) -> Iterator[PartFinding]:
@@ -69,7 +70,7 @@ def cuda_headers(progress: Progress) -> Iterator[PartFinding]:
         found = find_cuda_headers()
     except HocketError:
         adds = "would add NCCL's own code without a GPU: hocket nccl run-stock"
-        yield PartFinding("CUDA headers", PartState.ABSENT, adds, packages_of("stock"))
+        yield PartFinding("CUDA headers", PartState.ABSENT, adds, install_command("stock"))
         return
     yield PartFinding("CUDA headers", PartState.WORKS, f"CUDA {'.'.join(map(str, found.version))}: nccl run-stock")
 

@@ -11,9 +11,10 @@ from importlib.util import find_spec
 from shutil import which
 from typing import Any
 
-from hocket.api.doctor.findings import PartFinding, PartState, packages_of
+from hocket.api.doctor.findings import PartFinding, PartState
 from hocket.api.progress import Progress
 from hocket.api.selftest.commands import ended, printed
+from hocket.base.extras import install_command
 from hocket.base.scratch import scratch_folder
 
 __all__ = ["engine", "extras", "gpus", "pytorch"]
@@ -24,6 +25,7 @@ _NEEDED = ("numpy", "msgspec", "protobuf", "PyYAML", "typer")
 _EXTRAS = {
     "mpi": ("mpi4py", "MPI jobs: hocket run --transport mpi, replay and sweeps over MPI"),
     "parquet": ("pyarrow", "tables as Parquet (--parquet)"),
+    "dask": ("distributed", "sweeps on a dask cluster, or on nodes that Slurm is asked for"),
     "solve": ("highspy", "the synthesizer's engine exact, and certificates of lower bounds"),
 }
 
@@ -43,11 +45,11 @@ def extras(progress: Progress) -> Iterator[PartFinding]:
     """What small packages add; each is imported."""
     for extra, (module, adds) in _EXTRAS.items():
         if find_spec(module) is None:
-            yield PartFinding(module, PartState.ABSENT, f"would add {adds}", packages_of(extra))
+            yield PartFinding(module, PartState.ABSENT, f"would add {adds}", install_command(extra))
             continue
         code, text = printed([sys.executable, "-c", f"import {module}"], _IMPORT_S)
         if code:
-            yield PartFinding(module, PartState.BROKEN, ended(code, text), packages_of(extra))
+            yield PartFinding(module, PartState.BROKEN, ended(code, text), install_command(extra))
         else:
             yield PartFinding(module, PartState.WORKS, f"{version(module)}; {adds}")
     if find_spec("pandas") is None:
@@ -60,12 +62,12 @@ def pytorch(progress: Progress) -> Iterator[PartFinding]:
     """PyTorch, asked in a process of its own: its import may crash, or hang at a driver."""
     if find_spec("torch") is None:
         adds = "would add collecting and replaying PyTorch jobs, and programs in place of their collectives"
-        yield PartFinding("PyTorch", PartState.ABSENT, adds, packages_of("torch"))
+        yield PartFinding("PyTorch", PartState.ABSENT, adds, install_command("torch"))
         return
     progress.status("PyTorch is imported")
     told, fault = _told_by_torch()
     if told is None:
-        yield PartFinding("PyTorch", PartState.BROKEN, fault, packages_of("torch"))
+        yield PartFinding("PyTorch", PartState.BROKEN, fault, install_command("torch"))
         return
     built = f"CUDA {told['cuda']}" if told["cuda"] else f"ROCm {told['hip']}" if told["hip"] else "CPU alone"
     nccl = f", NCCL {_version(told['nccl'])}" if told["nccl"] else ""

@@ -180,7 +180,9 @@ class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
         str | None,
         option("Lines of calls, groups, splits, aborts in place of sizes: see the documentation.", metavar="FILE"),
     ] = None
-    cuda: Annotated[str | None, option("Where CUDA's headers are; else those of hocket[stock].", metavar="DIR")] = None
+    cuda: Annotated[
+        str | None, option("Where CUDA's headers are; else those of nvidia-cuda-runtime.", metavar="DIR")
+    ] = None
     rocm: Annotated[
         str | None, option("Where ROCm's headers are; else those of /opt/rocm or of the package triton.", metavar="DIR")
     ] = None

@@ -19,6 +19,7 @@ from hocket.api.selftest.outcome import PartOutcome, PartPlace, State
 from hocket.api.selftest.parts.registry import PARTS, VERSIONS, SelfTestPart
 from hocket.api.selftest.request import SelfTest
 from hocket.api.selftest.result import SelfTestResult, line_of
+from hocket.base.extras import install_command
 from hocket.base.files import make_folder, require_no_stream, require_place
 from hocket.base.scratch import hand_over, scratch_folder
 
@@ -116,7 +117,7 @@ def _ended_part(place: PartPlace) -> PartOutcome:
 def _why_not(part: SelfTestPart, versions: dict[str, Any]) -> str:
     """Why there can be no such part; "": there can."""
     if not versions.get("torch"):
-        return "PyTorch is not installed, or cannot be imported: pip install 'hocket[torch]'"
+        return f"PyTorch is not installed, or cannot be imported: {install_command('torch')}"
     if not part.on_gpus:
         return "" if versions.get("gloo") else f"PyTorch {versions['torch']} was built without gloo"
     if not versions.get("nccl"):

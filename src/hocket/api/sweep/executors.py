@@ -11,6 +11,7 @@ from typing import Any, cast
 from hocket.api.reading import one_of
 from hocket.api.sweep.request import Sweep
 from hocket.base.errors import HocketError, RequestError
+from hocket.base.extras import install_command
 from hocket.base.strict_yaml import nearest
 from hocket.base.workers import Workers
 
@@ -57,7 +58,7 @@ def _mpi(jobs: int | None) -> Iterator[Executor]:
         from mpi4py import MPI  # initializes MPI
         from mpi4py.futures import MPICommExecutor, MPIPoolExecutor
     except ImportError as error:
-        raise HocketError(f"--executor mpi needs mpi4py and an MPI ({error}): pip install hocket[mpi]") from error
+        raise HocketError(f"--executor mpi needs mpi4py and an MPI ({error}): {install_command('mpi')}") from error
     # What workers do is in modules: they need not import the program that started this process, which would run it.
     if MPI.COMM_WORLD.Get_size() == 1:
         with MPIPoolExecutor(jobs, main=False) as pool:
@@ -74,7 +75,7 @@ def _dask(cluster: str, jobs: int | None) -> Iterator[Executor]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise HocketError(f"--executor dask needs dask.distributed ({error}): pip install hocket[dask]") from error
+        raise HocketError(f"--executor dask needs dask.distributed ({error}): {install_command('dask')}") from error
     if re.match(rf"{_SLURM}(:|$)", cluster):
         with _slurm(cluster.partition(":")[2], jobs) as started, Client(started, set_as_default=False) as client:
             yield client.get_executor(pure=False)
@@ -94,7 +95,7 @@ def _slurm(options: str, jobs: int | None) -> Any:
     try:
         from dask_jobqueue import SLURMCluster
     except ImportError as error:
-        raise HocketError(f"--cluster slurm needs dask-jobqueue ({error}): pip install hocket[dask]") from error
+        raise HocketError(f"--cluster slurm needs dask-jobqueue ({error}): {install_command('dask')}") from error
     said: dict[str, Any] = {}
     for part in filter(None, options.split(",")):
         name, separator, value = part.partition("=")
