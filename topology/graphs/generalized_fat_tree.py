@@ -54,8 +54,8 @@ def _tree(
         first, cost = sum(counts[:level]), (low_ps, low) if level == 0 else (high_ps, high)
         named = _CLASSES[level] if level < len(_CLASSES) else f"level{level + 1}"
         for lower, upper in _joined(below, above, level):
-            ends = first + lower, first + counts[level] + upper
-            both = [(*ends, *cost), (*reversed(ends), *cost)]
+            lower, upper = first + lower, first + counts[level] + upper
+            both = [(lower, upper, *cost), (upper, lower, *cost)]
             links += both * parallel[level]
             link_class += [named] * (2 * parallel[level])
     switches = sum(counts[1:])
