@@ -6,6 +6,7 @@ from hocket.base.units import format_bytes
 from hocket.bench.claims.acknowledged_rings import rings
 from hocket.bench.claims.claim import Claim, Figures
 from hocket.bench.claims.measures import Dimensions, astra_ns, simulated_ps
+from hocket.bench.claims.packet_regimes import regimes
 from hocket.simulator.analysis.knee import knee_bytes
 
 __all__ = ["CLAIMS", "curves"]
@@ -86,6 +87,7 @@ def _physical_regimes() -> Figures:
         "slope of the floor": log(next_small / small, 4),
         "slope of the ramp": log(large / next_large, 4),
         "floor / (steps x latency)": small / (2 * 63 * 500_000),
+        **regimes(),
     }
 
 

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import hocket
+from hocket.api.doctor.findings import PartState
+from hocket.api.doctor.native_parts import ns3
+from hocket.api.progress import SILENT
 from hocket.base.errors import SimulationError
 from hocket.chakra import TraceBuilder, TraceSet
 from hocket.schedule import Collective, Kind
@@ -173,3 +176,9 @@ def test_the_command_writes_all_outputs_of_ns3(tmp_path: Path) -> None:
     result = hocket.simulate("all_reduce", topology, "64KiB", model="ns3", algorithm="all_reduce=ring", **outputs)
     assert result.prediction.switching == "store_and_forward"
     assert all(Path(path).stat().st_size > 0 for path in outputs.values())
+
+
+def test_the_doctor_says_how_to_get_ns3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOCKET_NS3", str(tmp_path))
+    (part,) = ns3(SILENT)
+    assert (part.part, part.state, part.remedy) == ("ns-3", PartState.ABSENT, HOW_TO_GET)

@@ -49,14 +49,13 @@ def _tree(
         raise FormatError(f"'{name}': expected 2 ranks or more")
     require_links(2 * sum(counts[level] * above[level] * parallel[level] for level in range(len(below))))
     (low, high), (low_ps, high_ps) = near_and_far("bandwidth", bandwidth), near_and_far("latency", latency)
-    links: list[tuple[int, int, int, int]] = []
-    link_class: list[str] = []
+    links, link_class = [], []
     for level in range(len(below)):
         first, cost = sum(counts[:level]), (low_ps, low) if level == 0 else (high_ps, high)
         named = _CLASSES[level] if level < len(_CLASSES) else f"level{level + 1}"
         for lower, upper in _joined(below, above, level):
-            ends = first + lower, first + counts[level] + upper
-            both = [(ends[0], ends[1], *cost), (ends[1], ends[0], *cost)]
+            lower, upper = first + lower, first + counts[level] + upper
+            both = [(lower, upper, *cost), (upper, lower, *cost)]
             links += both * parallel[level]
             link_class += [named] * (2 * parallel[level])
     switches = sum(counts[1:])

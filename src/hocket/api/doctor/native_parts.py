@@ -18,8 +18,10 @@ from hocket.base.errors import HocketError
 from hocket.base.extras import install_command
 from hocket.nccl.stock.cuda_headers import find_cuda_headers
 from hocket.plugin.nccl.library import nccl_profiler_path, nccl_tuner_path
+from hocket.simulator.ns3 import HOW_TO_GET
+from hocket.simulator.ns3 import found as ns3_here
 
-__all__ = ["compiler", "cuda_headers", "mpi", "nccl_plugins", "page_browser"]
+__all__ = ["compiler", "cuda_headers", "mpi", "nccl_plugins", "ns3", "page_browser"]
 
 _ANSWER_S = 60.0
 #: Plugins for NCCL: where each is, and a symbol that NCCL looks for.
@@ -73,6 +75,15 @@ def cuda_headers(progress: Progress) -> Iterator[PartFinding]:
         yield PartFinding("CUDA headers", PartState.ABSENT, adds, install_command("stock"))
         return
     yield PartFinding("CUDA headers", PartState.WORKS, f"CUDA {'.'.join(map(str, found.version))}: nccl run-stock")
+
+
+def ns3(progress: Progress) -> Iterator[PartFinding]:
+    """The other simulator that is asked for packets; whether its program compiles, its first use says."""
+    found = ns3_here()
+    if found is None:
+        yield PartFinding("ns-3", PartState.ABSENT, "would add a second opinion: simulate --model ns3", HOW_TO_GET)
+        return
+    yield PartFinding("ns-3", PartState.WORKS, f"{found.version}, {found.origin}: simulate --model ns3")
 
 
 def page_browser(progress: Progress) -> Iterator[PartFinding]:

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Callable, Iterator
 
 from hocket.api.doctor.findings import PartFinding
-from hocket.api.doctor.native_parts import compiler, cuda_headers, mpi, nccl_plugins, page_browser
+from hocket.api.doctor.native_parts import compiler, cuda_headers, mpi, nccl_plugins, ns3, page_browser
 from hocket.api.doctor.python_parts import engine, extras, gpus, pytorch
 from hocket.api.doctor.request import InstallationCheck
 from hocket.api.doctor.result import CheckedInstallation
@@ -26,6 +26,7 @@ _CHECKS: tuple[Callable[[Progress], Iterator[PartFinding]], ...] = (
     mpi,
     extras,
     cuda_headers,
+    ns3,
     page_browser,
 )
 
