@@ -55,7 +55,11 @@ def test_the_batch_script_leaves_traces(tmp_path: Path) -> None:
         "TRAIN": f"{ROOT}/examples/train_ddp.py --steps 4",
     }
     done = subprocess.run(
-        ["bash", SLURM / "collect.sbatch"], env=stand_ins(tmp_path) | slurm, cwd=tmp_path, text=True, capture_output=True
+        ["bash", SLURM / "collect.sbatch"],
+        env=stand_ins(tmp_path) | slurm,
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
     )
     assert done.returncode == 0, done.stderr
     (job,) = (tmp_path / "traces").glob(f"train_ddp-*-{slurm['SLURM_JOB_ID']}-*")
