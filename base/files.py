@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from errno import EACCES, EISDIR
@@ -26,6 +26,7 @@ __all__ = [
     "atomic_write",
     "copy_file",
     "growing_file",
+    "growing_lines",
     "is_streamed",
     "make_folder",
     "put_in_place",
@@ -143,6 +144,30 @@ def growing_file(path: Path | None) -> IO[bytes]:
         return open(path, "a+b")
     except OSError as error:
         raise unwritable(path or "a temporary file", error) from error
+
+
+@contextmanager
+def growing_lines(path: Path | str | None) -> Iterator[Callable[[str], None]]:
+    """What writes a line at once, for those who read meanwhile: to a file that is emptied first, standard output (`-`),
+    or nowhere (None). Raises HocketError, naming the file, when it cannot be written."""
+    if path is None:
+        yield lambda line: None
+    elif is_standard_output(path):
+
+        def say(line: str) -> None:
+            result_stream().write(f"{line}\n")
+            result_stream().flush()
+
+        yield say
+    else:
+        with growing_file(Path(path)) as file:
+            file.truncate(0)
+
+            def add(line: str) -> None:
+                file.write(f"{line}\n".encode())
+                file.flush()
+
+            yield add
 
 
 def put_in_place(written: Path, path: Path | str) -> None:

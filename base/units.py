@@ -14,6 +14,7 @@ from hocket.base.errors import FormatError
 
 __all__ = [
     "exact_bandwidth",
+    "exact_bytes",
     "exact_time",
     "format_bandwidth",
     "format_bytes",
@@ -159,6 +160,11 @@ def format_time(time_ps: float) -> str:
 def _shortest(value: int, scales: Mapping[str, int]) -> str:
     texts = (f"{_EXACT.divide(value, scale).normalize(_EXACT):f}{unit}" for unit, scale in scales.items())
     return min(texts, key=len)
+
+
+def exact_bytes(size: int) -> str:
+    """The shortest text that `parse_bytes` reads back as exactly this many bytes: `64MiB`, `1500`."""
+    return _shortest(size, {f"{prefix}B": scale for prefix, scale in _SCALE.items() if len(prefix) == 2} | {"": 1})
 
 
 def exact_bandwidth(bandwidth: int) -> str:

@@ -1,14 +1,19 @@
-"""How many small points a sweep simulates per second of CPU time, in one process.
+"""How many small points a sweep simulates per second of CPU time, in one process, and what a point costs beside that.
 
-Run: python -m hocket.bench.sweep_speed
+Run: python -m hocket.bench.sweep_speed [--points N --jobs N]
+With --points one sweep of so many, from its file to its page: workers answer, this process does all the rest.
 """
 
+import resource
 import time
 from collections.abc import Sequence
 
 from hocket.api.simulate.request import Simulation
 from hocket.api.sweep.execution import answer_rows
+from hocket.api.sweep.request import Sweep
 from hocket.api.sweep.rows import grid
+from hocket.base.files import write_file
+from hocket.base.scratch import scratch_folder
 from hocket.bench.command_line import command_line
 
 LINK = "bandwidth=50GB/s,latency=500ns"
@@ -37,6 +42,41 @@ def _measure(name: str, rows: list[Simulation]) -> None:
     print(f"{name:<44} {len(rows):7} {seconds:7.2f} {len(rows) / seconds:9.0f}")
 
 
+def whole_sweep(points: int, jobs: int) -> None:
+    """A sweep of analytical points, as a user runs it, and again where all is answered."""
+    each = 4 * 3
+    sizes = [1024 * at for at in range(1, max(points // each, 1) + 1)]
+    with scratch_folder("sweep-speed") as folder:
+        file = folder / "sweep.yaml"
+        write_file(
+            file,
+            f"topology: {TOPOLOGIES[:4]}\ncollective: {COLLECTIVES[:3]}\nsize: {sizes}\n"
+            "algorithm: ring\nmodel: analytical\n",
+        )
+        for times in ("first", "again"):
+            wall, here, there = time.perf_counter(), time.process_time(), _children()
+            swept = Sweep.of(file, output=folder / "swept", executor="local", jobs=jobs).perform()
+            wall, here, there = time.perf_counter() - wall, time.process_time() - here, _children() - there
+            count = len(swept.results["error"])
+            print(
+                f"{times}: {count:,} points on {jobs} workers: {wall:.0f} s; CPU: {1e3 * here / count:.3f} ms a point"
+                f" here, {1e3 * there / count:.3f} ms in workers"
+            )
+        kept = (folder / "swept" / "answers.sqlite").stat().st_size
+        print(f"{kept / count:.0f} bytes a point in answers.sqlite")
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 if __name__ == "__main__":
-    command_line().parse_args()
-    main()
+    parser = command_line()
+    parser.add_argument("--points", type=int, help="of one whole sweep")
+    parser.add_argument("--jobs", type=int, default=2, help="its worker processes")
+    arguments = parser.parse_args()
+    if arguments.points:
+        whole_sweep(arguments.points, arguments.jobs)
+    else:
+        main()

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from hocket._core.simulator import PacketSettings
 from hocket.base.enums import StrEnum
-from hocket.base.errors import HocketError, SimulationError
+from hocket.base.errors import FormatError, HocketError, SimulationError
 from hocket.base.units import parse_bytes, parse_time
 from hocket.topology import Topology
+from hocket.topology.machines.node_links import read_node_link
 
 __all__ = ["Arbitration", "FlowControl", "Latencies", "LinkPackets", "PacketTraffic", "Packets", "parse_packets"]
 
@@ -135,10 +136,25 @@ class Packets:
             buffer=self.buffer if chosen.buffer is None else chosen.buffer,
         )
 
+    def link_bytes(self, size_bytes: int, link_class: str) -> int:
+        """What a link of a class carries for a message of so many bytes."""
+        chosen = self._completed(self.classes.get(link_class, LinkPackets()))
+        assert chosen.mtu is not None and chosen.header is not None
+        unit = self.train * self.mtu  # what moves as one
+        sizes = [unit] * (size_bytes // unit) + [size_bytes % unit] * (size_bytes % unit > 0)
+        return sum(_link_bytes(size, chosen.mtu, chosen.header, chosen) for size in sizes)
+
     @property
     def waits_for_room(self) -> bool:
         """Whether what finds no room waits: so buffers can wait for each other."""
         return self.flow != FlowControl.NONE
+
+
+def _link_bytes(size_bytes: int, mtu: int, header: int, chosen: LinkPackets) -> int:
+    """As the engine has it (`LinkFormat::link_bytes`)."""
+    count = -(-size_bytes // mtu)
+    acks = -(-count // chosen.acks) if chosen.ack else 0
+    return size_bytes + count * header + acks * chosen.ack
 
 
 _COLUMNS = {
@@ -178,8 +194,8 @@ _EXAMPLES = {
 
 
 def parse_packets(text: str) -> Packets:
-    """`mtu=4096,buffer=128KiB,flow=credits,ecn=on` as settings, `pcie.mtu=128` for links of a class; what is not named
-    is as by default.
+    """`mtu=4096,buffer=128KiB,flow=credits,ecn=on` as settings, `pcie.mtu=128` for links of a class, or
+    `pcie=pcie3x16` by their technology (`node_links.NODE_LINKS`); what is not named is as by default.
 
     Raises SimulationError for a name that there is not, and for a value that it cannot have.
     """
@@ -187,15 +203,30 @@ def parse_packets(text: str) -> Packets:
     of_classes: dict[str, dict[str, Any]] = {}
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
+        if name not in _OF_ALL and (packets := _of_link(value)) is not None:
+            of_classes.setdefault(name, {}).update(packets)
+            continue
         link_class, dot, setting = name.rpartition(".")
         if setting not in (_OF_CLASSES if dot else _OF_ALL):
-            names = f"NAME=VALUE of {', '.join(_OF_ALL)}, CLASS.NAME=VALUE of {', '.join(_OF_CLASSES)}"
+            names = f"NAME=VALUE of {', '.join(_OF_ALL)}, CLASS.NAME=VALUE of {', '.join(_OF_CLASSES)}, CLASS=pcie3x16"
             raise SimulationError(f"packets: '{part.strip()}': expected {names}")
         try:
             (of_classes.setdefault(link_class, {}) if dot else chosen)[setting] = _READERS[setting](value)
         except (ValueError, KeyError, HocketError) as error:
             raise SimulationError(f"packets: {name}={value}: expected such as {name}={_EXAMPLES[setting]}") from error
     return Packets(**chosen, classes={name: LinkPackets(**said) for name, said in of_classes.items()})
+
+
+def _of_link(text: str) -> dict[str, int] | None:
+    """The packets of a link inside a node; None where the text names none."""
+    if not text[:1].isalpha() or "." in text:
+        return None
+    try:
+        found = read_node_link(text).format
+    except FormatError:
+        return None
+    assert found is not None  # only a bandwidth has none
+    return {"mtu": found.payload, "header": found.header, "ack": found.ack, "acks": found.acks}
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,14 @@ sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != RO
 HELPERS = (path for path in (ROOT / "tests").rglob("*.py") if not path.stem.startswith(("test_", "conftest")))
 sys.path += sorted({str(path.parent) for path in HELPERS})
 # What the tests of a marker need, an extra of the package's each.
-EXTRAS = {"torch": "torch", "mpi": "mpi4py", "parquet": "pyarrow", "solve": "highspy", "docs": "sphinx"}
+EXTRAS = {
+    "torch": "torch",
+    "mpi": "mpi4py",
+    "parquet": "pyarrow",
+    "solve": "highspy",
+    "dask": "distributed",
+    "docs": "sphinx",
+}
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 

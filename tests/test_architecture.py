@@ -29,9 +29,10 @@ FACES = {
     "bench": FOLDERS | {"api", "report"},
     "report": FOLDERS,
     "docs": FOLDERS | {"api"},
-    "api": FOLDERS | {"report", "bench/peers", "bench/claims"},
+    "api": FOLDERS | {"report", "bench/peers", "bench/claims", "bench/speed"},
     "bench/peers": FOLDERS | {"api"},
     "bench/claims": FOLDERS | {"api", "report"},
+    "bench/speed": FOLDERS | {"api"},
     "cli": FOLDERS | {"api", FACE},
     FACE: {"api", "cli", "plugin", "recording"},
 }
@@ -117,6 +118,8 @@ DOORS = {
 PACKAGES = {
     "torch": {"plugin", "runtime", "bench"},
     "mpi4py": {"runtime", "api"},
+    "distributed": {"api"},
+    "dask_jobqueue": {"api"},
     "google": {"chakra", "bench"},
     "simgrid": {"bench"},
     "tokenizers": {"bench"},

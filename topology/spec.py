@@ -29,6 +29,7 @@ with late_imports(__name__):
     from hocket.topology.machines.integrated_machines import INTEGRATED
     from hocket.topology.machines.loading import CLUSTER_KEYS, MACHINE_FILES, PRESET_KEYS, split_imported
     from hocket.topology.machines.nccl_topology import from_nccl, nccl_parts
+    from hocket.topology.machines.node import NODE, NODE_KEYS, node_topology
     from hocket.topology.machines.presets import PRESETS, preset, preset_machine
 
 __all__ = ["UnknownTopology", "from_machines", "from_spec", "is_graph", "with_nvswitches"]
@@ -65,6 +66,7 @@ def from_spec(text: str) -> Topology:
     `NAME:shape=4x4x8,nodes=N,link=B,latency=T` with the names of `integrated_machines.INTEGRATED`.
     `nccl:FILE,nodes=N,nvls=1,sharp=1`: N machines as NCCL's topology file FILE says (`nccl_topology.from_nccl`).
     `smi:FILE,gpu=h100,cpu=sapphire_rapids,nic=400Gbit/s,nodes=N`: that are as `nvidia-smi topo -m` says in FILE.
+    `node:accelerators=8,link=pcie5x16,nic=400Gbit/s,nodes=N`: accelerators around a switch (`node.node_topology`).
     `infragraph:FILE,latency=T,bandwidth=B,NAME.bandwidth=B`: what the links of an InfraGraph file do not say.
     `calibration=FILE` of machines says what was measured of their library; links stay as they are.
     All of these take the keys of `fabric.FABRIC_KEYS`: how the machines are joined.
@@ -83,13 +85,15 @@ def from_spec(text: str) -> Topology:
             return replace(_preset(word, read_options(text[len(word) + 1 :], PRESET_KEYS)), cluster=(text,))
         if word in INTEGRATED:
             return _integrated(word, read_options(text[len(word) + 1 :], [*INTEGRATED_KEYS, *FABRIC_KEYS]))
+        if word == NODE:
+            return node_topology(text, read_options(text[len(word) + 1 :], NODE_KEYS))
         if word == INFRAGRAPH:
             return _infragraph(text)
         if word in MACHINE_FILES:
             return replace(_imported(text), cluster=(text,))
     except HocketError as error:
         raise placed(f"topology '{text}'", error) from error
-    known = nearest(word, [*SHAPES, *GRAPHS, *PRESETS, *INTEGRATED, *MACHINE_FILES, INFRAGRAPH])
+    known = nearest(word, [*SHAPES, *GRAPHS, *PRESETS, *INTEGRATED, *MACHINE_FILES, INFRAGRAPH, NODE])
     raise UnknownTopology(f"topology '{text}': no file and no topology '{word}'; {known}")
 
 

@@ -49,8 +49,8 @@ PAPERS = (
         " Networks",
         "Tarraga-Moreno, Escudero-Sahuquillo, Garcia, Quiles",
         18,
-        "Packets of 148 and 4096 bytes, credits, queues of 64 KiB (half of the paper's): `hocket simulate --model"
-        " packet`, 32 nodes of 8 accelerators. What is arithmetic is computed again.",
+        "Packets of 148 and 4096 bytes, credits, queues of 128 KiB (with `--quick` of 64), 1 ms of messages in place of"
+        " 2.5: [`hocket traffic`](traffic.md) on 32 nodes of 8 accelerators. What is arithmetic is computed again.",
     ),
     Paper(
         "E",

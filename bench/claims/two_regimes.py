@@ -3,7 +3,8 @@
 from math import log
 
 from hocket.base.units import format_bytes
-from hocket.bench.claims.claim import Claim, ClaimStatus, Figures
+from hocket.bench.claims.acknowledged_rings import rings
+from hocket.bench.claims.claim import Claim, Figures
 from hocket.bench.claims.measures import Dimensions, astra_ns, simulated_ps
 from hocket.simulator.analysis.knee import knee_bytes
 
@@ -113,13 +114,9 @@ def _steps() -> Figures:
 
 
 def _packets(size: int) -> Figures:
-    """What there is without packets: ASTRA-sim's ratio and that of the congestion model."""
-    links = "bandwidth=50GiB/s,latency=500ns"
+    """ASTRA-sim's ratio, and both topologies in packets."""
     switch, ring = (astra_ns("allreduce", ((word, 8, 50.0, 500.0),), size, ("ring",)) for word in ("Switch", "Ring"))
-    switch_ps, ring_ps = (
-        simulated_ps("all_reduce", f"{word}:8,{links}", size, "ring", chunks=4) for word in ("switch", "ring")
-    )
-    return {"analytical": switch / ring, "congestion model": switch_ps / ring_ps}
+    return {"analytical": switch / ring, **rings(size)}
 
 
 def _sensitivity() -> Figures:
@@ -210,23 +207,24 @@ CLAIMS: tuple[Claim, ...] = (
         id="A8",
         where="part 4",
         claim="ns-3, 8 nodes, 16 KiB: switch 113.9 us, ring 57.3 us, 1.99x (analytical 1.96x)",
-        setup="analytical: ASTRA-sim mode; congestion model: Hocket's, 4 chunks at once",
-        published={"analytical": "1.96", "packets": "1.99"},
-        unit="x",
+        setup="analytical: ASTRA-sim mode; times: packet model, nobody goes on before the message is acknowledged",
+        published={"analytical": "1.96", "switch, us": "113.9", "ring, us": "57.3", "packets": "1.99"},
+        tolerance=0.02,
         measure=lambda: _packets(16 * _KIB),
-        unresolved=ClaimStatus.NOT_YET,
-        because="ns-3's times need a packet model; its ratio without packets is reproduced",
+        because="its times are those of messages that end when their acknowledgement is back, so that every latency"
+        " counts twice (all 12 times of its author within 3.5 %; packets of 1000 bytes and 97, which is fitted to the"
+        " ring's slope). The network alone takes half as long",
     ),
     Claim(
         id="A9",
         where="part 4",
         claim="ns-3, 8 nodes, 16 MiB: 784.6 and 700.7 us, 1.12x (analytical 1.05x)",
         setup="as A8",
-        published={"analytical": "1.05", "packets": "1.12"},
-        unit="x",
+        published={"analytical": "1.05", "switch, us": "784.6", "ring, us": "700.7", "packets": "1.12"},
+        tolerance=0.04,
         measure=lambda: _packets(16 * _MIB),
-        unresolved=ClaimStatus.NOT_YET,
-        because="ns-3's times need a packet model; its ratio without packets is reproduced",
+        because="as A8; of the switch 3.4 % are not explained. Above analytical everywhere, as the series says: the"
+        " headers alone are 10 %",
     ),
     Claim(
         id="A10",

@@ -71,6 +71,7 @@ void bind_synthesizer_routing(nb::module_& m);   // a part of `synthesizer`
 void bind_demand(nb::module_& m);                // a part of `synthesizer`
 void bind_simulator(nb::module_& m);
 void bind_packets(nb::module_& m);  // a part of `simulator`
+void bind_traffic(nb::module_& m);  // likewise
 void bind_astra(nb::module_& m);
 void bind_translator(nb::module_& m);
 void bind_device(nb::module_& m);

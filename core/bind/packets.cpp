@@ -72,6 +72,17 @@ void init_settings(PacketSettings* self, In<int64_t> payload, In<int64_t> header
       .seed = seed};
 }
 
+nb::tuple waits_of(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph) {
+  BufferWaits found;
+  {
+    nb::gil_scoped_release release;
+    found = buffer_waits(job, plans, graph);
+  }
+  return nb::make_tuple(give(std::move(found.circle)), found.most_buffers);
+}
+
+}  // namespace
+
 nb::dict latencies(const Latencies& found) {
   std::vector<Picoseconds> time;
   std::vector<int64_t> count;
@@ -86,17 +97,6 @@ nb::dict latencies(const Latencies& found) {
   result["most_ps"] = found.most_ps();
   return result;
 }
-
-nb::tuple waits_of(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph) {
-  BufferWaits found;
-  {
-    nb::gil_scoped_release release;
-    found = buffer_waits(job, plans, graph);
-  }
-  return nb::make_tuple(give(std::move(found.circle)), found.most_buffers);
-}
-
-}  // namespace
 
 nb::dict packet_use(PacketUse use) {
   nb::dict result;

@@ -8,4 +8,7 @@ namespace hocket::bind {
 /// What a simulation with packets says beside times, as Python gets it.
 nb::dict packet_use(simulator::PacketUse use);
 
+/// How long something took how often, as Python gets it.
+nb::dict latencies(const simulator::Latencies& found);
+
 }  // namespace hocket::bind

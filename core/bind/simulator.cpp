@@ -16,6 +16,7 @@
 #include "hocket/simulator/slack.hpp"
 #include "hocket/topology/graph.hpp"
 #include "packets.hpp"
+#include "paths.hpp"
 #include "transfers.hpp"
 
 namespace hocket::bind {
@@ -23,14 +24,6 @@ namespace {
 
 using namespace simulator;
 using topology::Graph;
-
-using Columns = std::tuple<In<int64_t>, In<int64_t>, In<int32_t>, In<int64_t>>;
-
-/// `hocket.topology.Paths` as Python hands them in: offset, link_offset, links, share.
-topology::Paths paths_of(const Columns& columns) {
-  const auto& [offset, link_offset, links, share] = columns;
-  return {copy(offset), copy(link_offset), copy(links), copy(share)};
-}
 
 Plan::Message message_of(bool by_step) { return by_step ? Plan::Message::kStep : Plan::Message::kTransfer; }
 
@@ -170,6 +163,7 @@ void bind_simulator(nb::module_& m) {
   m.def("replay", &replay_job, "job"_a, "plans"_a, "graph"_a, "model"_a, "stores"_a, "queueing"_a, "slowdown"_a,
         "record_occupancy"_a, "link_bins"_a, "adaptive"_a, "packets"_a.none());
   bind_packets(m);
+  bind_traffic(m);
   m.def("program_time", &time_program, "kind"_a, "message"_a, "starts"_a, "before"_a, "after"_a, "lag"_a, "latency"_a,
         "row"_a, "connection"_a, "bytes"_a, "busy_ps"_a, "latency_ps"_a, "launch_ps"_a, "paths"_a, "graph"_a,
         "stores"_a, "queueing"_a, "alike"_a);

@@ -12,12 +12,13 @@ __all__ = ["DimensionTime", "JobOutcome", "PartTime", "SkipReason", "outcome_of"
 
 
 class SkipReason(StrEnum):
-    """Why a job was not simulated: no such plan of this model on these ranks, less memory than it needs, or what the
-    simulation refuses."""
+    """Why a job was not simulated: no such plan of this model on these ranks, less memory than it needs, what the
+    simulation refuses, or that it did not end (a process that died, or a limit of time)."""
 
     PLAN = "plan"
     MEMORY = "memory"
     SIMULATION = "simulation"
+    FAILURE = "failure"
 
     @property
     def words(self) -> str:
@@ -29,6 +30,7 @@ _WORDS = {
     SkipReason.PLAN: "impossible plans",
     SkipReason.MEMORY: "over the memory",
     SkipReason.SIMULATION: "refused by the simulation",
+    SkipReason.FAILURE: "failed; --retry-failed asks again",
 }
 
 

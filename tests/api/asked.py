@@ -38,6 +38,12 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"what": "ar.schedule", "json": "made.json", "report": "made.html"},
         {"what": "ar.xml", "topology": RING, "size": "64KiB", "runtime": "executor", "json": "made.json"},
     ],
+    "traffic": [
+        {
+            **{"pattern": "uniform", "topology": RING, "load": "50%", "duration": "10us", "json": "made.json"},
+            **{"csv": "made.csv", "report": "made.html"},
+        }
+    ],
     "step": [
         {"traces": "traces", "topology": "dgx-h100:gpus=4", "tokens": 4096, "json": "made.json", "report": "made.html"},
         {"traces": "traces", "topology": RING, "what_if": False},
@@ -48,7 +54,12 @@ ASKED: dict[str, list[dict[str, Any]]] = {
             **{"json": "made.json", "report": "made.html"},
         }
     ],
+<<<<<<< HEAD
     "sweep": [{"file": "sweep.yaml", "output": "swept"}],
+    "sweep plot": [{"folder": "swept_before", "output": "made.html"}],
+=======
+    "sweep": [{"file": "sweep.yaml", "output": "swept", "json": "made.json"}],
+>>>>>>> refs/h/E
     "synthesize": [
         {
             **{"collective": "all_gather", "topology": RING, "size": "64KiB", "chunks": 1, "output": "made.schedule"},
@@ -61,7 +72,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "translate": [
         {"files": "ar.schedule", "to": "executor", "output": "made.xml", "max_bytes": "64MiB"},
         {"files": "ar.schedule", "to": "executor", "bundle": "bundle"},
-        {"files": "ar.schedule", "to": "mscclpp", "output": "plan.json"},
+        {"files": "ar.schedule", "to": "mscclpp", "output": "plan.json", "json": "made.json"},
         {"files": "ar.schedule", "to": "json", "output": "program.json"},
         {"files": "ar.schedule", "to": "chakra", "output": "graphs"},
         {"files": "ar.schedule", "to": "table", "output": "made.csv"},
@@ -80,8 +91,8 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     ],
     "compare": [{"first": "one.json", "second": "two.json", "json": "made.json"}],
     "trace info": [{"traces": "traces", "json": "made.json"}],
-    "trace validate": [{"traces": "traces"}],
-    "trace convert": [{"traces": "traces", "output": "out"}],
+    "trace validate": [{"traces": "traces", "json": "made.json"}],
+    "trace convert": [{"traces": "traces", "output": "out", "json": "made.json"}],
     "trace to-json": [{"file": "traces/trace.0.et", "output": "made.jsonl"}],
     "trace import": [{"paths": "profile", "output": "out"}],
     "trace complete": [{"traces": "traces/trace.0.et", "world": 4, "output": "out"}],
@@ -91,36 +102,61 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "trace diff": [{"first": "traces", "second": "traces", "json": "made.json"}],
     "trace anonymize": [{"traces": "traces", "output": "out"}],
     "trace timeline": [
-        {"traces": "traces", "output": "timeline.json"},
+        {"traces": "traces", "output": "timeline.json", "json": "made.json"},
         {"traces": "traces", "output": "predicted.json", "topology": "dgx-h100:gpus=4"},
     ],
-    "trace graph": [{"file": "traces/trace.0.et", "output": "made.dot"}],
-    "generate collective": [{"pattern": "all_reduce", "ranks": 4, "size": "1MiB", "output": "out"}],
+    "trace graph": [{"file": "traces/trace.0.et", "output": "made.dot", "json": "made.json"}],
+    "generate collective": [
+        {"json": "made.json", "pattern": "all_reduce", "ranks": 4, "size": "1MiB", "output": "out"}
+    ],
     "generate network": [{"what": "resnet50", "ranks": 4, "output": "out", "table": "layers.csv"}],
-    "generate llm": [{"model": "llama3-8b", "dp": 2, "global_batch": 2, "output": "out"}],
+    "generate llm": [
+        {"model": "llama3-8b", "dp": 2, "global_batch": 2, "output": "out"},
+        {"model": "llama3-8b", "dp": 2, "global_batch": 2, "output": "llm.job", "json": "made.json"},
+    ],
     "generate inference": [
         {"model": "llama3-8b", "tp": 2, "requests": 2, "prompt": 64, "output_tokens": 2, "output": "out"}
     ],
     "bundle": [{"traces": "traces", "topology": RING, "output": "programs", "json": "made.json"}],
     "extrapolate": [{"traces": "traces", "ranks": 8, "output": "out"}],
-    "calibrate": [{"files": "two.txt", "topology": "dgx-h100:nodes=2", "output": "made.yaml", "report": "made.html"}],
-    "nccl choose": [{"topology": "dgx-h100", "collective": "all_reduce", "most": "1MiB", "csv": "made.csv"}],
-    "nccl program": [{"topology": "dgx-h100", "size": "1MiB", "algorithm": "ring/simple/2", "output": "made.xml"}],
-    "nccl log": [{"path": "rank0.log"}],
-    "nccl env": [{"profile": "profile", "kernels": True}],
-    "nccl profile show": [{"path": "profile"}],
-    "nccl tuner make": [{"topology": "dgx-h100", "collective": "all_reduce", "output": "made.csv"}],
-    "nccl tuner check": [{"table": "table.csv", "nodes": 2, "ranks": 16}],
+    "calibrate": [
+        {
+            **{"files": "two.txt", "topology": "dgx-h100:nodes=2", "output": "made.yaml", "report": "made.html"},
+            **{"json": "made.json"},
+        }
+    ],
+    "nccl choose": [
+        {"topology": "dgx-h100", "collective": "all_reduce", "most": "1MiB", "csv": "made.csv", "json": "made.json"}
+    ],
+    "nccl program": [
+        {
+            "topology": "dgx-h100",
+            "size": "1MiB",
+            "algorithm": "ring/simple/2",
+            "output": "made.xml",
+            "json": "made.json",
+        }
+    ],
+    "nccl log": [{"path": "rank0.log", "json": "made.json"}],
+    "nccl env": [{"profile": "profile", "kernels": True, "json": "made.json"}],
+    "nccl profile show": [{"path": "profile", "json": "made.json"}],
+    "nccl tuner make": [
+        {"topology": "dgx-h100", "collective": "all_reduce", "output": "made.csv", "json": "made.json"}
+    ],
+    "nccl tuner check": [{"table": "table.csv", "nodes": 2, "ranks": 16, "json": "made.json"}],
     "topology show": [
         {"topology": "dgx-h100:nodes=2", "json": "made.json", "output": "made.svg"},
         {"topology": "dgx-h100:nodes=2", "output": "made.html"},
     ],
-    "topology save": [{"topology": "dgx-h100:nodes=2", "output": "made.yaml"}],
+    "topology save": [{"topology": "dgx-h100:nodes=2", "output": "made.yaml", "json": "made.json"}],
     "topology routes": [{"topology": "dgx-h100:nodes=2", "routing": "ecmp", "json": "made.json", "csv": "made.csv"}],
-    "topology check": [{"topology": RING}, {"topology": "ring:4,bandwidth=50"}],
-    "collect merge": [{"folder": "job"}],
-    "collect watch": [{"folder": "job", "once": True, "json": True}],
-    "collect metrics": [{"folder": "job", "once": True}],
+    "topology check": [
+        {"topology": RING, "json": "made.json"},
+        {"topology": "ring:4,bandwidth=50", "json": "made.json"},
+    ],
+    "collect merge": [{"folder": "job", "json": "made.json"}],
+    "collect watch": [{"folder": "job", "once": True}],
+    "collect metrics": [{"folder": "job", "once": True, "json": "made.json"}],
 }
 
 #: Verbs that start a job, compile or measure for minutes: what tests them.
@@ -128,11 +164,14 @@ ELSEWHERE = {
     "nccl run-stock": "tests/nccl/stock/test_run_stock.py",
     "bench claims": "tests/bench/test_claims.py",
     "bench peers": "tests/bench/test_peers.py",
+    "bench speed": "tests/bench/test_speed.py",
     "collect": "tests/plugin/torch/test_collect_launch.py",
     "collect build": "tests/plugin/torch/test_collect_hooks.py",
     "collect trigger": "tests/plugin/torch/test_collect_always_on.py",
     "demo": "tests/e2e/test_main_job.py",
     "launch": "tests/plugin/mpi/test_served.py",
+    "view": "tests/cli/test_view.py",
+    "doctor": "tests/cli/doctor/test_doctor.py",
     "selftest": "tests/cli/selftest/test_processors.py",
     "replay": "tests/runtime/replay/test_replay.py",
 }
@@ -156,6 +195,7 @@ def write_files(folder: Path) -> None:
     assert hocket(*made, cwd=folder).returncode == 0
     assert hocket("translate", "ar.schedule", "--to", "executor", "-o", "ar.xml", cwd=folder).returncode == 0
     (folder / "sweep.yaml").write_text(f"topology: '{RING}'\ncollective: all_reduce\nsize: [1KiB, 1MiB]\n")
+    assert hocket("sweep", "sweep.yaml", "-o", "swept_before", cwd=folder).returncode == 0
     (folder / "two.txt").write_text(new_table(zip(SIZES[3:28], cluster(2).time_us(SIZES[3:28]).tolist(), strict=True)))
     write_profile(folder / "profile", 0, [(256, "RING", "LL", 9000), (512, "RING", "LL", 12000)])
     (folder / "table.csv").write_text(TABLE)

@@ -2,7 +2,9 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from html import unescape
 from pathlib import Path
 
@@ -39,6 +41,13 @@ def folder(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 def test_every_verb_is_asked_or_tested_elsewhere() -> None:
     assert {*ASKED, *ELSEWHERE} == {*VERBS}, "tests/api/asked.py says what each verb is asked"
     assert all((Path(__file__).parents[2] / path).is_file() for path in ELSEWHERE.values())
+
+
+def test_every_verb_writes_json() -> None:
+    without = {
+        words for words, verb in VERBS.items() if "json" not in {field.name for field in verb.request().fields()}
+    }
+    assert without == {"trace to-json"}  # which prints nothing else
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -85,6 +94,10 @@ def test_what_is_written_says_what_was_asked_and_is_made_again(name: str, folder
     assert asked or not outputs & {*request.set_fields()} & {"json", "report", "timeline"}
     for path in asked:
         assert request_in(path) == request
+    any_result = next((field for field in request.fields() if field.takes_any_result), None)
+    if any_result and (path := request.value_of(any_result)):
+        told = json.loads(Path(path).read_text(), parse_constant=pytest.fail)  # NaN is no JSON
+        assert told["format"] == "hocket.result" and (told["lines"] != [""] or told["headline"])
     if asked:
         copied = request_in(asked[0])
         for path in written:
@@ -95,8 +108,11 @@ def test_what_is_written_says_what_was_asked_and_is_made_again(name: str, folder
 
 def test_each_answer_of_a_sweep_can_be_asked_again() -> None:
     VERBS["sweep"].request().of("sweep.yaml", output="swept").perform()
-    for line in map(json.loads, Path("swept/answers.jsonl").read_text().splitlines()):
-        assert Simulation.from_plain(line["request"], "answers.jsonl").perform().time_ps == line["answer"]["time_ps"]
+    with closing(sqlite3.connect("swept/answers.sqlite")) as base:
+        points = base.execute("SELECT request, answer FROM point").fetchall()
+    assert len(points) == 2
+    for request, answer in points:
+        assert Simulation.from_json(request).perform().time_ps == json.loads(answer)["time_ps"]
 
 
 @pytest.mark.parametrize(

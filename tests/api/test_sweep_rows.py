@@ -1,6 +1,8 @@
 """Sweeps: the same columns however they are run, and nothing lost when they are cut short."""
 
+import sqlite3
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep_stores import runs_of
 
 import hocket
 from hocket.api.simulate.request import Simulation
@@ -71,9 +74,9 @@ class Cut(Exception):
 
 
 @settings(max_examples=10)
-@given(st.integers(0, len(POINTS)), st.integers(0, 400))
-def test_a_sweep_that_was_cut_short_goes_on(tmp_path_factory: pytest.TempPathFactory, stop: int, torn: int) -> None:
-    path = tmp_path_factory.mktemp("sweep") / "answers.jsonl"
+@given(st.integers(0, len(POINTS)))
+def test_a_sweep_that_was_cut_short_goes_on(tmp_path_factory: pytest.TempPathFactory, stop: int) -> None:
+    path = tmp_path_factory.mktemp("sweep") / "answers.sqlite"
 
     def until(done: int, of: int) -> None:
         if done == stop:
@@ -81,20 +84,17 @@ def test_a_sweep_that_was_cut_short_goes_on(tmp_path_factory: pytest.TempPathFac
 
     with pytest.raises(Cut):
         answer_rows(POINTS, path=path, progress=until)
-    content = path.read_bytes()
-    assert content.count(b"\n") == stop
-    path.write_bytes(content[: len(content) - min(torn, len(content))])  # as if the machine had failed
-    left = path.read_bytes().count(b"\n")
+    assert [*runs_of(path).values()] == [1] * stop
 
     seen: list[int] = []
     columns = answer_rows(POINTS, path=path, progress=lambda done, of: seen.append(done))
-    assert seen == list(range(left, len(POINTS) + 1))
+    assert seen == list(range(stop, len(POINTS) + 1))
     assert same(columns, answer_rows(POINTS))
-    assert path.read_bytes().count(b"\n") == len(POINTS)
+    assert sorted(runs_of(path).values()) == [1] * stop + [2] * (len(POINTS) - stop)  # nothing was answered twice
 
 
 def test_a_changed_topology_file_is_another_question(tmp_path: Path) -> None:
-    topology, answers = tmp_path / "pair.yaml", tmp_path / "answers.jsonl"
+    topology, answers = tmp_path / "pair.yaml", tmp_path / "answers.sqlite"
     times = []
     for bandwidth in (1, 2):
         topology.write_text(f"spec: ring:2,bandwidth={bandwidth}GB/s,latency=1us\n")
@@ -104,7 +104,7 @@ def test_a_changed_topology_file_is_another_question(tmp_path: Path) -> None:
 
 
 def test_changed_traces_schedules_and_machines_are_other_questions(tmp_path: Path) -> None:
-    answers, traces, schedule = tmp_path / "answers.jsonl", tmp_path / "traces", tmp_path / "ar.schedule"
+    answers, traces, schedule = tmp_path / "answers.sqlite", tmp_path / "traces", tmp_path / "ar.schedule"
     times: list[list[int]] = []
     for chunks, size in ((1, 3_000), (4, 6_000)):
         hocket.generate_collective("all_reduce", ranks=3, size=size, output=traces)
@@ -121,13 +121,21 @@ def test_changed_traces_schedules_and_machines_are_other_questions(tmp_path: Pat
     assert all(first != second for first, second in zip(*times, strict=True))
 
 
-@given(st.binary(max_size=60))
+@given(st.binary(min_size=1, max_size=60))
 def test_a_file_of_something_else_is_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    path = tmp_path_factory.mktemp("sweep") / "answers.jsonl"
+    path = tmp_path_factory.mktemp("sweep") / "answers.sqlite"
     path.write_bytes(content + b"\n")
-    with pytest.raises(FormatError, match=r"answers.jsonl:1: not an answer"):
+    with pytest.raises(FormatError, match=r"answers.sqlite: not the answers of such a sweep"):
         answer_rows(POINTS[:1], path=path)
     assert path.read_bytes() == content + b"\n"
+
+
+def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE point (x)")
+    with pytest.raises(FormatError, match="a database of something else; choose another folder"):
+        answer_rows(POINTS[:1], path=path)
 
 
 def test_a_sweep_file_is_all_combinations(tmp_path: Path) -> None:
@@ -135,7 +143,7 @@ def test_a_sweep_file_is_all_combinations(tmp_path: Path) -> None:
     path.write_text(
         f"topology: ['{PAIR}', '{THREE}']\ncollective: all_reduce\nsize: [1KiB..4KiB, 100]\nalgorithm: [ring, direct]\n"
     )
-    points = load_sweep(path)
+    points = load_sweep(path).rows
     assert [point.size for point in points] == ["1024", "2048", "4096", "100"] * 4
     assert points[0] == Simulation.of("all_reduce", PAIR, 1024, algorithm="ring")
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hocket.base.errors import FormatError
 from hocket.base.units import (
     exact_bandwidth,
+    exact_bytes,
     exact_time,
     format_bytes_apart,
     format_limit,
@@ -29,10 +30,16 @@ def test_times_read_back(time_ps: int) -> None:
     assert parse_time(exact_time(time_ps)) == time_ps
 
 
+@given(st.one_of(st.integers(0, LARGEST), st.integers(0, 2**42).map(lambda mebibytes: mebibytes * 2**20)))
+def test_sizes_read_back(size: int) -> None:
+    assert parse_bytes(exact_bytes(size)) == size
+
+
 def test_the_shortest_text_is_taken() -> None:
     assert exact_bandwidth(50 * 10**9) == "50GB/s"
     assert exact_bandwidth(25 * 2**29) == "12.5GiB/s"
     assert exact_bandwidth(7) == "7B/s"
+    assert [exact_bytes(size) for size in (2**26, 1024, 1536, 4309376, 0)] == ["64MiB", "1KiB", "1536", "4309376", "0"]
     assert exact_time(1_500_000) == "1.5us"
     assert exact_time(0) == "0s"
 

@@ -4,16 +4,18 @@ import csv
 import json
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import in_process
 import pytest
+from sweep_stores import runs_of
 
 COMMAND = [sys.executable, "-m", "hocket", "sweep"]
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -112,10 +114,11 @@ def test_a_point_is_what_its_two_commands_say() -> None:
     assert int(row["computation_ps"]) == round(means["computation", ""])
     assert int(row["exposed_ps: TP"]) == round(means["exposed communication", "TP"])
     assert int(row["bubble_ps"]) == round(means["bubble", ""])
-    kept = json.loads(Path("swept/answers.jsonl").read_text())
-    assert [part["mean_ps"] for part in kept["answer"]["parts"]] == [part["mean_ps"] for part in form["parts"]]
+    with closing(sqlite3.connect("swept/answers.sqlite")) as base:
+        kept = json.loads(base.execute("SELECT answer FROM point").fetchone()[0])
+    assert [part["mean_ps"] for part in kept["parts"]] == [part["mean_ps"] for part in form["parts"]]
     dimensions = {row["dimension"]: row for row in form["dimensions"]}
-    for each in kept["answer"]["dimensions"]:
+    for each in kept["dimensions"]:
         assert each["communication_ps"] * 8 == pytest.approx(dimensions[each["dimension"]]["communication_ps"])
     page = Path("swept/report.html").read_text()
     assert f"hocket generate llm {MODEL} --output traces --topology dgx-h100 --global-batch 8 --tp 2 --pp 2" in page
@@ -172,27 +175,27 @@ def test_traces_beside_models_and_algorithms() -> None:
     assert int(rows[0]["skew_ps"]) > 0 and rows[0]["tokens_per_second"] == "nan" and rows[0]["memory_bytes"] == "0"
 
 
-@pytest.mark.parametrize("options", [[], ["--executor", "processes", "--jobs", "2"]])
+@pytest.mark.parametrize("options", [[], ["--executor", "local", "--jobs", "2"]])
 def test_an_interrupted_sweep_goes_on_and_ends_as_if_nothing_had_been(folder: Path, options: list[str]) -> None:
     (folder / "jobs.yaml").write_text(ONE_MACHINE)
-    answers = folder / "cut" / "answers.jsonl"
+    answers = folder / "cut" / "answers.sqlite"
     command = [*COMMAND, "jobs.yaml", "-o", "cut", *options]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not (answers.exists() and answers.read_bytes().count(b"\n") >= 3):
+    while process.poll() is None and len(runs_of(answers)) < 3:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert re.fullmatch(r"\d+ of 20 points done; run the same command to go on\n", said)
-    kept = answers.read_bytes()
-    assert 3 <= kept.count(b"\n") < 20 and not (folder / "cut" / "results.csv").exists()
+    kept = runs_of(answers)
+    assert 3 <= len(kept) < 20 and not (folder / "cut" / "results.csv").exists()
 
     second = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert second.returncode == 0, second.stderr
-    assert answers.read_bytes().startswith(kept)
-    keys = Counter(json.loads(line)["key"] for line in answers.read_text().splitlines())
-    assert len(keys) == 20 and set(keys.values()) == {1}
-    assert {path.name for path in (folder / "cut").iterdir()} == {"answers.jsonl", "lock", "report.html", "results.csv"}
+    left = {"answers.sqlite", "lock", "report.html", "results.csv"}
+    assert {path.name for path in (folder / "cut").iterdir()} == left
+    ended = runs_of(answers)
+    assert len(ended) == 20 and ended.items() >= kept.items()  # nothing was simulated twice
     assert run("jobs.yaml", "-o", "whole").returncode == 0
     for name in ("results.csv", "report.html"):
         cut, whole = ((folder / each / name).read_text() for each in ("cut", "whole"))
@@ -207,17 +210,17 @@ def _without_provenance(text: str) -> str:
 @pytest.mark.usefixtures("folder")
 def test_only_what_has_changed_is_simulated_again() -> None:
     spec = f"models: {MODEL}\ntopology: dgx-h100\nglobal_batch: 8\nplans: {{tp: 2, pp: [1, 2]}}\n"
-    answers = Path("swept/answers.jsonl")
+    answers = Path("swept/answers.sqlite")
     numbers = []
     for text in (spec, spec, spec.replace("[1, 2]", "[1, 2, 4]"), spec.replace("global_batch: 8", "global_batch: 16")):
         swept(text)
-        numbers.append(answers.read_text().count("\n"))
+        numbers.append(len(runs_of(answers)))
     assert numbers == [2, 2, 3, 5]
     Path("traces").mkdir()  # the commands of a point are of such a folder; the sweep does not read it
     Path("traces/x.txt").write_text("x")
-    assert swept(spec) and answers.read_text().count("\n") == 5
+    assert swept(spec) and len(runs_of(answers)) == 5
     Path(MODEL).write_text(json.dumps(TINY | {"num_hidden_layers": 4}))
-    assert swept(spec) and answers.read_text().count("\n") == 7
+    assert swept(spec) and len(runs_of(answers)) == 7
 
 
 @pytest.mark.parametrize(
@@ -284,12 +287,12 @@ def test_answers_of_another_sort_of_sweep_are_not_taken() -> None:
     assert run("sweep.yaml", "-o", "both").returncode == 0
     Path("jobs.yaml").write_text(SPEC)
     done = run("jobs.yaml", "-o", "both")
-    assert done.returncode == 3 and "both/answers.jsonl:1: not an answer of such a sweep" in done.stderr
+    assert done.returncode == 3 and "both/answers.sqlite: not the answers of such a sweep" in done.stderr
 
 
 def test_the_example(tmp_path: Path) -> None:
     done = subprocess.run(
-        [*COMMAND, EXAMPLES / "sweep_jobs.yaml", "-o", tmp_path, "--executor", "processes", "--jobs", "2"],
+        [*COMMAND, EXAMPLES / "sweep_jobs.yaml", "-o", tmp_path, "--executor", "local", "--jobs", "2"],
         capture_output=True,
         text=True,
         timeout=600,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import handmade
 import pytest
+from sweep_stores import runs_of
 
 from hocket.base.scratch import scratch_folder
 from hocket.chakra import CollectiveType, TraceBuilder, write_trace
@@ -110,15 +111,15 @@ def sweep(executor: str, start: Callable[..., Started], folder: Path) -> tuple[S
     """`hocket sweep` on two workers, and whether they have answered."""
     (folder / "sweep.yaml").write_text(SWEEP.format(sizes=list(range(10_000, 18_000))))
     command = start("sweep", "sweep.yaml", "--out", "swept", "--executor", executor, "--jobs", 2)
-    answers = folder / "swept" / "answers.jsonl"
-    return command, lambda: answers.exists() and answers.read_bytes().count(b"\n") > 2
+    answers = folder / "swept" / "answers.sqlite"
+    return command, lambda: len(runs_of(answers)) > 2
 
 
 COMMANDS = {
     "run over shared memory": (run, "shm"),
     "run over TCP": (run, "tcp"),
     "run over MPI": (run, "mpi"),
-    "sweep": (sweep, "processes"),
+    "sweep": (sweep, "local"),
     "replay over gloo": (replay, "gloo"),
     "replay over MPI": (replay, "mpi"),
 }

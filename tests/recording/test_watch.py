@@ -104,7 +104,7 @@ def test_what_ranks_died_in_is_told(tmp_path: Path) -> None:
         "  not arrived: rank 3: its script has ended, after all_reduce #0 of 0",
     ]
     assert watched(tmp_path).returncode == 1
-    (left,) = json.loads(watched(tmp_path, "--once", "--json").stdout)["left"]
+    (left,) = json.loads(watched(tmp_path, "--once", "--json", "-").stdout)["left"]
     assert [row["rank"] for row in left["elsewhere"]] == [2, 3]
 
 
@@ -204,7 +204,7 @@ def test_what_a_stream_lost_is_passed_over(tmp_path: Path) -> None:
 def test_exit_codes(tmp_path: Path, ends: tuple[Any, Any], code: int) -> None:
     for rank, end in enumerate(ends):
         write(tmp_path, rank, now(rank), group([0, 1]), call(0, 0), *([wait(0, 0, 9)] if end else []), end)
-    found = watched(tmp_path, "--once", "--json")
+    found = watched(tmp_path, "--once", "--json", "-")
     assert found.returncode == code, found.stderr
     assert bool(json.loads(found.stdout)["hangs"]) == (code == 5)
     followed = watched(tmp_path) if code < 5 else found

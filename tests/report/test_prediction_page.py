@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import in_process
 import numpy as np
 import pytest
 from browsing import column, opened
@@ -60,6 +61,29 @@ def test_ranks_that_do_alike_are_one_row_and_many_rows_follow_each_other() -> No
     assert [group.name for group in alike(values, 3)] == ["ranks 0,2", "ranks 1,3", "rank 4"]
     assert [group.name for group in alike(values, 2)] == ["ranks 0-2", "ranks 3-4"]
     assert ranks_called(range(0, 1000, 2)) == "rank 0 and 499 more"
+
+
+ADVISED = {
+    "hocket synthesize all_reduce -t dgx-h100:nodes=1,gpus=2,nvls=1 -s 64KiB --for device -o bundle/": (
+        "dgx-h100:gpus=2",
+        "64KiB",
+        "library",
+    ),
+    "hocket synthesize all_reduce -t mesh:2x2,bandwidth=50GB/s,latency=500ns -s 1MiB -o all_reduce.schedule": (
+        "mesh:2x2,bandwidth=50GB/s,latency=500ns",
+        "1MiB",
+        "ring",
+    ),
+}
+
+
+@pytest.mark.parametrize("command", ADVISED)
+def test_the_command_that_is_advised_can_be_typed(command: str, tmp_path: Path) -> None:
+    topology, size, algorithm = ADVISED[command]
+    prediction = hocket.simulate("all_reduce", topology, size, algorithm=algorithm).prediction
+    assert command in prediction_page(prediction)
+    done = in_process.hocket(*command.split()[1:], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.browser

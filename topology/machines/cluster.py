@@ -43,14 +43,19 @@ class Machine:
 
 
 def cluster(
-    name: str, machines: Sequence[Machine], fabric: Fabric, nvls: bool = False, sharp: bool = False
+    name: str,
+    machines: Sequence[Machine],
+    fabric: Fabric,
+    nvls: bool = False,
+    sharp: bool = False,
+    fabric_ps: int = FABRIC_PS,
 ) -> Topology:
     """The machines in their order, joined by the fabric where there are two or more.
 
     Nodes: ranks machine by machine; the machines' switches tier by tier; those of the fabric. Links: those inside,
     machine by machine; then port by port; then the fabric's. With `nvls` the NVSwitches compute, with `sharp` the
-    fabric's switches. Where leaves have several spines to choose from, the fabric sprays.
-    Raises TopologyError, naming the machine, for what it lacks.
+    fabric's switches. `fabric_ps` is the latency of each of its links. Where leaves have several spines to choose
+    from, the fabric sprays. Raises TopologyError, naming the machine, for what it lacks.
     """
     if not 1 <= len(machines) <= MOST_MACHINES or sum(machine.gpus for machine in machines) < 2:
         raise TopologyError(f"{name}: expected 1 to {MOST_MACHINES} machines, and 2 GPUs or more in all")
@@ -68,7 +73,7 @@ def cluster(
     first = 1 + max(max(at) for at in numbers)
     last, routing = first, DEFAULT_ROUTING
     if len(machines) > 1:
-        plan, fabric_links = _fabric_links(machines, fabric, numbers, first)
+        plan, fabric_links = _fabric_links(machines, fabric, numbers, first, fabric_ps)
         links += fabric_links
         last, routing = first + plan.switches, FABRIC_ROUTING if plan.has_choice else DEFAULT_ROUTING
     return Topology.from_links(
@@ -101,7 +106,7 @@ def _numbers(machines: Sequence[Machine]) -> list[list[int]]:
 
 
 def _fabric_links(
-    machines: Sequence[Machine], fabric: Fabric, numbers: list[list[int]], first: int
+    machines: Sequence[Machine], fabric: Fabric, numbers: list[list[int]], first: int, fabric_ps: int
 ) -> tuple[FabricPlan, list[Link]]:
     """The fabric, and the links to and in it; its switches are the nodes from `first` on."""
     joined = [
@@ -116,9 +121,9 @@ def _fabric_links(
     links: list[Link] = []
     for (at, inside, _), leaf in zip(joined, plan.leaf, strict=True):
         links += [_moved(link, at) for link in inside.links]
-        links += _both(at[inside.node], first + leaf, inside.bandwidth)
+        links += _both(at[inside.node], first + leaf, inside.bandwidth, fabric_ps)
     for lower, upper, bandwidth in plan.trunks:
-        links += _both(first + lower, first + upper, bandwidth)
+        links += _both(first + lower, first + upper, bandwidth, fabric_ps)
     return plan, links
 
 
@@ -127,5 +132,5 @@ def _moved(link: Link, at: list[int]) -> Link:
     return at[src], at[dst], latency, bandwidth, link_class
 
 
-def _both(one: int, other: int, bandwidth: int) -> list[Link]:
-    return [(one, other, FABRIC_PS, bandwidth, "fabric"), (other, one, FABRIC_PS, bandwidth, "fabric")]
+def _both(one: int, other: int, bandwidth: int, latency_ps: int) -> list[Link]:
+    return [(one, other, latency_ps, bandwidth, "fabric"), (other, one, latency_ps, bandwidth, "fabric")]

@@ -8,6 +8,7 @@ from math import isqrt, lcm
 from pathlib import Path
 
 from hocket.base.errors import DeadlockError, ScheduleError, SimulationError, placed
+from hocket.base.units import format_limit
 from hocket.schedule import Program, Schedule, retime
 from hocket.schedule.kernel_links import with_kernels
 from hocket.simulator import simulate_program
@@ -83,13 +84,13 @@ class CallPrograms:
     def _winners(self, members: list[Member], near: Close | None) -> tuple[ProgramContest, list[Member]]:
         """Of those that are `near` where these have some."""
         tried = [one for one in members if near is None or (one[0].path, one[1].variant) in near]
-        contest = ProgramContest(tried or members, self._taken_ps)
+        contest = ProgramContest(tried or members, self._taken_ps, self._stock_ps)
         try:
             return contest, contest.winners(self.sizes)
         except (ScheduleError, DeadlockError):
             if not 0 < len(tried) < len(members):
                 raise
-        contest = ProgramContest(members, self._taken_ps)
+        contest = ProgramContest(members, self._taken_ps, self._stock_ps)
         return contest, contest.winners(self.sizes)
 
     def compared(self, size: int) -> Compared:
@@ -130,10 +131,11 @@ class CallPrograms:
         if first > last and self._target.pads:  # what it serves is padded to that
             window, last = replace(window, max_bytes=first), first
         if first > last:
+            sizes = f"{format_limit(window.min_bytes)} to {format_limit(window.max_bytes)}"
             raise ScheduleError(
-                f"{source.path}: {self.name} calls of {window.min_bytes} to {window.max_bytes} bytes are never a "
-                f"multiple of {lowered.unit_bytes} bytes, as the program needs; give a wider range of sizes, or a "
-                "schedule of fewer chunks"
+                f"{source.path}: {self.name} calls of {sizes} are never a multiple of"
+                f" {format_limit(lowered.unit_bytes)}, as the program needs; give a wider range of sizes, or a"
+                " schedule of fewer chunks"
             )
         sizes = f"{window.min_bytes}-{window.max_bytes}"
         name = f"{number:0{len(str(total))}}-{self._sources.collective.kind}-{self.name}-{sizes}"

@@ -47,19 +47,27 @@ class Compared:
 
 
 class ProgramContest:
-    """`time_ps` of a program at a size is asked for where `at_least_ps` leaves it a chance alone."""
+    """`time_ps` of a program at a size is asked for where `at_least_ps` leaves it a chance alone: to be the quickest,
+    and quicker than what runs without programs (`rival_ps`), once the first was asked for."""
 
-    def __init__(self, members: Sequence[Member], time_ps: Callable[[Lowered, int], int]) -> None:
+    def __init__(
+        self,
+        members: Sequence[Member],
+        time_ps: Callable[[Lowered, int], int],
+        rival_ps: Callable[[int], int] | None = None,
+    ) -> None:
         self._members = members
         self._time_ps = time_ps
+        self._rival_ps = rival_ps or (lambda _: NEVER_PS)
         self._known: dict[tuple[int, int], int] = {}
         self._best: dict[int, int] = {}  # of each size the least that was asked for
         self._sizes: list[int] = []  # that were asked for, ascending
         self._refused: dict[int, ScheduleError | DeadlockError] = {}
 
     def winners(self, sizes: Sequence[int]) -> list[Member]:
-        """The proved programs that are the quickest at one of the sizes, those of fewer thread blocks first: each takes
-        a multiprocessor from the computation. Raises why, of the last, where no program of any can be."""
+        """The proved programs that are the quickest at one of the sizes, and quicker than the rival; those of fewer
+        thread blocks first: each takes a multiprocessor from the computation. Raises why, of the last, where no program
+        of any can be."""
         proved: set[int] = set()
         self._sizes = sorted(sizes)
         while True:
@@ -107,15 +115,17 @@ class ProgramContest:
         return self._best.get(size)
 
     def _quickest(self, size: int, first: Set[int]) -> int | None:
-        """That of the fewest thread blocks among those that were tried and are as quick as any, but for a 64th;
-        `first`: those that were it at other sizes, which mostly leave few of the others a chance."""
+        """That of the fewest thread blocks among those that were tried and are as quick as any, but for a 64th; None
+        where none serves the size, or the rival is quicker than all. `first`: those that were it at other sizes, which
+        mostly leave few of the others a chance."""
         left = [at for at in range(len(self._members)) if at not in self._refused]
         found: list[tuple[int, int, int]] = []  # time, thread blocks, member
         in_vain: dict[tuple[Path, str], int] = {}
+        rival_ps = self._rival_ps(size)
         for at, is_guessed in self._in_order(left, size, first):
             source, lowered = self._members[at]
             kind = source.path, lowered.protocol
-            best_ps = min(found)[0] if found else NEVER_PS
+            best_ps = min(min(found)[0], rival_ps) if found else NEVER_PS
             gains = best_ps - best_ps // _NO_GAIN
             if lowered.at_least_ps(size) > gains or (is_guessed and in_vain.get(kind, 0) >= _PATIENCE):
                 continue
@@ -132,20 +142,20 @@ class ProgramContest:
                 continue
             in_vain[kind] = 0 if time_ps < gains else in_vain.get(kind, 0) + 1
             found.append((time_ps, blocks, at))
-        if not found:
+        if not found or min(found)[0] > rival_ps:
             return None
         most_ps = min(found)[0] * (_ALIKE + 1) // _ALIKE
         return min((blocks, time_ps, at) for time_ps, blocks, at in found if time_ps <= most_ps)[2]
 
     def _stays_behind(self, at: int, size: int) -> bool:
-        """Whether it was behind the quickest at the last two smaller sizes at which it was tried, and does not gain on
-        it between them so that it would come near at this one."""
+        """Whether it was behind the quickest, or the rival, at the last two smaller sizes at which it was tried, and
+        does not gain on it between them so that it would come near at this one."""
         behind = []
         for smaller in reversed(self._sizes[: self._sizes.index(size)]):
             time_ps = self._known.get((at, smaller))
             if time_ps is None or time_ps >= NEVER_PS:
                 continue
-            behind.append((log2(size / smaller), time_ps / self._best[smaller]))
+            behind.append((log2(size / smaller), time_ps / min(self._best[smaller], self._rival_ps(smaller))))
             if len(behind) == 2:
                 break
         else:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from itertools import product
 
 from msgspec import structs
 
 from hocket.base.errors import DeadlockError, ScheduleError
+from hocket.base.units import format_limit
 from hocket.schedule import MSCCLPP, Kind, Program, Protocol, Schedule
 from hocket.translator.bundle.manifest import Bundle
 from hocket.translator.bundle.plan_readme import plan_readme
@@ -16,18 +18,22 @@ from hocket.translator.bundle.plan_script import plan_script
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import README, SCRIPT, Written
 from hocket.translator.bundle.windows import SizeWindow
+from hocket.translator.lowering.least_time import LeastTime
 from hocket.translator.lowering.levels import levelled
-from hocket.translator.lowering.lowering import Lowering
+from hocket.translator.lowering.lowering import Lowering, Strategy
+from hocket.translator.msccl.profiles import UNLIMITED
 from hocket.translator.mscclpp import (
     PLAN_RUNTIME,
+    PlanDraft,
     TranslatedPlan,
+    draft_plan,
     from_json,
-    join_blocks,
-    lower_to_plan,
     to_json,
     verify_plan,
 )
+from hocket.translator.mscclpp.limits import MAX_OPS
 from hocket.translator.mscclpp.plan import OPEN_SIZE
+from hocket.translator.mscclpp.sizes import pipeline_unit
 from hocket.translator.program_schedule import program_schedule
 
 __all__ = ["PlanTarget"]
@@ -54,6 +60,7 @@ class PlanTarget:
         self._topology = sources.topology
         self.protocols = protocols
         self.ranks_per_node = ranks_per_node
+        self._profile = replace(UNLIMITED, name=self.name, protocols=dict(protocols), max_steps=MAX_OPS)
 
     def lowered(self, source: Source, lowering: Lowering) -> "list[_LoweredPlan]":
         schedule = source.content
@@ -61,31 +68,31 @@ class PlanTarget:
             loop = schedule.chunks_per_loop
             schedule = program_schedule(schedule, self._topology, -(-source.size_bytes // loop) * loop)
         asked = replace(lowering, min_bytes=0, max_bytes=0, name=None)
-        plans = [self._lowered(schedule, asked)]
-        if plans[0].translation.program is None:
-            return plans
+        drafts = _Drafts(schedule, asked, self.ranks_per_node)
+        least = LeastTime(schedule, self._profile)
+        plainest = _LoweredPlan(drafts, asked.plainest, None)
+        if plainest.draft.program is None:
+            return [plainest]
         few = schedule.num_transfers > _MANY
         channels = [asked.channels] if asked.channels else [1] if few else [1, 2, 4]
         protocols = [asked.protocol] if asked.protocol else ["Simple", "LL"]
-        for protocol, number in list(product(protocols, channels))[1:]:
-            with suppress(ScheduleError, DeadlockError):  # packets and more connections are not for every schedule
-                other = replace(asked, protocol=protocol, channels=number)
-                plans.append(self._lowered(schedule, other))
+        strategies = [
+            replace(asked.plainest, protocol=protocol, channels=number)
+            for protocol, number in product(protocols, channels)
+        ]
         small = [] if few or asked.channels else list(self._small(schedule, asked, protocols))
-        return [*(replace(plan, smallest_bytes=_SMALL_BYTES + 1) for plan in plans), *small] if small else plans
+        smallest = _SMALL_BYTES + 1 if small else 0
+        return [*(_LoweredPlan(drafts, strategy, least, smallest) for strategy in strategies), *small]
 
     def _small(self, schedule: Schedule, asked: Lowering, protocols: Sequence[str]) -> "Iterator[_LoweredPlan]":
         """For small messages: what may leave together does, and a rank has one thread block."""
-        steps = levelled(schedule) or schedule
+        drafts = _Drafts(levelled(schedule) or schedule, asked, self.ranks_per_node, joined=True)
+        least = LeastTime(drafts.schedule, self._profile)
         for protocol in protocols:
-            with suppress(ScheduleError, DeadlockError):
-                made = lower_to_plan(steps, replace(asked, protocol=protocol), ranks_per_node=self.ranks_per_node)
-                one = join_blocks(made, schedule.collective.root)
-                if one is not None:
-                    yield _LoweredPlan(one, schedule, best_up_to=_SMALL_BYTES)
-
-    def _lowered(self, schedule: Schedule, asked: Lowering) -> "_LoweredPlan":
-        return _LoweredPlan(lower_to_plan(schedule, asked, ranks_per_node=self.ranks_per_node), schedule)
+            with suppress(ScheduleError, DeadlockError):  # packets are not for every schedule
+                strategy = replace(asked.plainest, protocol=protocol, levelled=True)
+                drafts.of(strategy)
+                yield _LoweredPlan(drafts, strategy, least, largest=_SMALL_BYTES)
 
     def over_switches(self, chunks: int, size_bytes: int, thread_blocks: int) -> tuple[int, int]:
         return 1, thread_blocks
@@ -94,15 +101,53 @@ class PlanTarget:
         return {README: plan_readme(bundle), SCRIPT: plan_script(bundle), REGISTRATION: registration(bundle)}
 
 
-@dataclass(frozen=True, slots=True)
-class _LoweredPlan:
-    translation: TranslatedPlan
+class _Drafts:
+    """The plans of a schedule by strategy, made when somebody asks; `joined`: with one thread block a rank."""
 
-    schedule: Schedule
-    smallest_bytes: int = 0
-    best_up_to: int | None = None
-    variant: str = ""
-    instances: int = 1
+    def __init__(
+        self, schedule: Schedule, asked: Lowering, ranks_per_node: int | None, *, joined: bool = False
+    ) -> None:
+        self.schedule, self._asked, self._ranks_per_node, self._joined = schedule, asked, ranks_per_node, joined
+        self._programs: dict[int, Program] = {}
+        self._made: dict[Strategy, PlanDraft] = {}
+
+    def of(self, strategy: Strategy) -> PlanDraft:
+        """Raises ScheduleError where there is none."""
+        if strategy not in self._made:
+            asked = replace(self._asked, protocol=strategy.protocol, channels=strategy.channels)
+            draft: PlanDraft | None = draft_plan(
+                self.schedule, asked, ranks_per_node=self._ranks_per_node, lowered=self._programs
+            )
+            if self._joined and draft is not None:
+                draft = draft.joined()
+            if draft is None:
+                raise ScheduleError(f"{self.schedule.generator}: its ops do not fit one thread block of each rank")
+            self._made[strategy] = draft
+        return self._made[strategy]
+
+
+class _LoweredPlan:
+    """A schedule's plan by one strategy; `least`: its times that no plan beats, where they are known."""
+
+    def __init__(
+        self,
+        drafts: _Drafts,
+        strategy: Strategy,
+        least: LeastTime | None,
+        smallest: int = 0,
+        largest: int | None = None,
+    ) -> None:
+        self._drafts, self.variant, self._least = drafts, strategy, least
+        self.smallest_bytes, self._best_up_to = smallest, largest
+        self.instances = 1
+
+    @property
+    def draft(self) -> PlanDraft:
+        return self._drafts.of(self.variant)
+
+    @cached_property
+    def _proved(self) -> TranslatedPlan:
+        return self.draft.proved()
 
     @property
     def one(self) -> Program | Schedule:
@@ -110,47 +155,48 @@ class _LoweredPlan:
 
     @property
     def program(self) -> Program | Schedule:
-        return self.translation.program or self.schedule
+        return self.draft.program or self._drafts.schedule
 
     @property
     def unit_bytes(self) -> int:
-        return self.translation.plan.slots * self.translation.plan.buffer_alignment
+        return self.draft.plan.slots * self.draft.plan.buffer_alignment
 
     @property
     def thread_blocks(self) -> int:
-        return max(len(gpu.thread_blocks) for gpu in self.translation.plan.gpus)
+        return max(len(gpu.thread_blocks) for gpu in self.draft.plan.gpus)
 
     @property
     def largest_bytes(self) -> int:
-        return min(self.translation.plan.max_message_size, self.best_up_to or OPEN_SIZE)
+        return min(self.draft.plan.max_message_size, self._best_up_to or OPEN_SIZE)
 
     @property
     def protocol(self) -> str:
-        return self.translation.plan.protocol
+        return self.variant.protocol
 
     def at_least_ps(self, size_bytes: int) -> int:
-        return 0
+        return 0 if self._least is None else self._least.of(self.variant, size_bytes)
 
     def guess_ps(self, size_bytes: int) -> int:
-        return 0
+        return 0 if self._least is None else self._least.guess(self.variant, size_bytes)
 
     def prove(self) -> None:
-        """It was, when it was lowered."""
+        assert self._proved
 
     def written(self, name: str, window: SizeWindow) -> Written:
-        open_plan = self.translation.plan
+        open_plan = self._proved.plan
         if window.max_bytes > open_plan.max_message_size:
             raise ScheduleError(
-                f"messages of {window.max_bytes} bytes do not fit: the runtime's offsets of 32 bits reach "
-                f"{open_plan.max_message_size}; give a smaller --max-bytes"
+                f"messages of {format_limit(window.max_bytes)} do not fit: the runtime's offsets of 32 bits reach "
+                f"{format_limit(open_plan.max_message_size)}; give a smaller --max-bytes"
             )
         sized = structs.replace(
             open_plan, name=name, min_message_size=window.min_bytes, max_message_size=window.max_bytes
         )
         text = to_json(sized)
         plan = from_json(text, name)
-        root = self.schedule.collective.root
-        verify_plan(plan, root=root)
+        root = self._drafts.schedule.collective.root
+        if plan != sized or pipeline_unit(plan) is not None:  # else the proof at all sizes holds for these, too
+            verify_plan(plan, root=root)
         if plan.kind is Kind.BROADCAST and not plan.in_place:  # serves calls in place, too
             verify_plan(structs.replace(plan, in_place=True), root=root)
         blocks = [block for gpu in plan.gpus for block in gpu.thread_blocks]
@@ -160,7 +206,7 @@ class _LoweredPlan:
             chunks=plan.slots,
             alignment=plan.buffer_alignment,
             protocol=plan.protocol,
-            channels=self.translation.program.num_channels if self.translation.program else self.thread_blocks,
+            channels=self._proved.program.num_channels if self._proved.program else self.thread_blocks,
             thread_blocks=self.thread_blocks,
             steps=max(len(block.ops) for block in blocks),
             scratch_chunks=max(gpu.scratch_chunks for gpu in plan.gpus),

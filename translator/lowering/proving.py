@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hocket.base.errors import DeadlockError
 from hocket.base.files import write_file
-from hocket.base.units import format_limit
+from hocket.base.units import exact_bytes, format_limit
 from hocket.schedule import FIFO_DEPTH, Program, Proof, execute, least_safe_count
 from hocket.translator.formats.program_json import from_program_json, to_program_json
 from hocket.translator.lowering.lowering import Candidate
@@ -68,7 +68,7 @@ def prove(
         if slots or least is None:
             raise
         largest = largest_of_count(read, chosen, least)
-        remedy = f"it is right up to {format_limit(largest)}: give --max-bytes {largest}"
+        remedy = f"it is right up to {format_limit(largest)}: give --max-bytes {exact_bytes(largest)}"
         raise DeadlockError(*error.args, remedy) from error
     notes += tuple(residency_findings([len(gpu.thread_blocks) for gpu in read.gpus], chosen.name, None))
     return Translated(text, read, chosen, slots or depth, proofs, notes=notes)

@@ -3,7 +3,7 @@
 from hocket.translator.mscclpp.counterexample import op_places
 from hocket.translator.mscclpp.judge import PLAN_RUNTIME, PlanJudgement, judge_plan
 from hocket.translator.mscclpp.limits import check_plan_limits
-from hocket.translator.mscclpp.lower import TranslatedPlan, join_blocks, lower_to_plan
+from hocket.translator.mscclpp.lower import PlanDraft, TranslatedPlan, draft_plan, join_blocks, lower_to_plan
 from hocket.translator.mscclpp.plan import COLLECTIVE_NAMES, ExecutionPlan
 from hocket.translator.mscclpp.read import from_json, read_plan
 from hocket.translator.mscclpp.references import References
@@ -15,11 +15,13 @@ __all__ = [
     "COLLECTIVE_NAMES",
     "PLAN_RUNTIME",
     "ExecutionPlan",
+    "PlanDraft",
     "PlanJudgement",
     "PlanProof",
     "References",
     "TranslatedPlan",
     "check_plan_limits",
+    "draft_plan",
     "from_json",
     "join_blocks",
     "judge_plan",

@@ -23,7 +23,7 @@ from hocket.translator.mscclpp.sizes import largest_bytes
 from hocket.translator.mscclpp.verify import PlanProof, verify_plan
 from hocket.translator.mscclpp.write import to_json
 
-__all__ = ["TranslatedPlan", "join_blocks", "lower_to_plan"]
+__all__ = ["PlanDraft", "TranslatedPlan", "draft_plan", "join_blocks", "lower_to_plan"]
 
 _ONE_SIDED = replace(UNLIMITED, one_sided=True)
 _MAX_CHANNELS = 64  # connections of a pair of ranks; each has a thread block at both ends
@@ -41,6 +41,26 @@ class TranslatedPlan:
     program: Program | None
 
 
+@dataclass(frozen=True, slots=True)
+class PlanDraft:
+    """A plan that is not proved yet, which takes most of the time; `root` of a broadcast."""
+
+    plan: ExecutionPlan
+    program: Program | None
+    root: int
+
+    def joined(self) -> "PlanDraft | None":
+        """With one thread block a rank and no semaphores, for small messages; None where it is over a limit, or ranks
+        are on several machines."""
+        plan = joined(self.plan)
+        return None if plan is None else replace(self, plan=plan)
+
+    def proved(self) -> TranslatedPlan:
+        """As it is read back from its JSON. Raises ScheduleError or DeadlockError where it is not right."""
+        plan = from_json(to_json(self.plan), self.plan.name)
+        return TranslatedPlan(plan, verify_plan(plan, root=self.root), self.program)
+
+
 def lower_to_plan(
     schedule: Schedule, lowering: Lowering | None = None, *, ranks_per_node: int | None = None
 ) -> TranslatedPlan:
@@ -55,6 +75,18 @@ def lower_to_plan(
     Raises ScheduleError with the reason when MSCCL++ cannot do the collective, or the plan does not fit, and it or
     DeadlockError when it is not proved.
     """
+    return draft_plan(schedule, lowering, ranks_per_node=ranks_per_node).proved()
+
+
+def draft_plan(
+    schedule: Schedule,
+    lowering: Lowering | None = None,
+    *,
+    ranks_per_node: int | None = None,
+    lowered: dict[int, Program] | None = None,
+) -> PlanDraft:
+    """As `lower_to_plan`, with no proof. `lowered`: the schedule's programs by their channels, which drafts of the same
+    name for the same kind of call have alike. Raises ScheduleError as that does."""
     asked = lowering or Lowering()
     if (asked.slots, asked.paired) != (None, None) or (asked.instances or 1) > 1:
         raise ScheduleError("MSCCL++ plans have no slots, no shared thread blocks and no instances: leave them open")
@@ -71,8 +103,12 @@ def lower_to_plan(
     nodes = RankNodes.of(schedule, ranks_per_node)
     if goes_over_switches(schedule):
         return _over_switches(schedule, asked, nodes)
+    known = {} if lowered is None else lowered
     while True:
-        program = lower(schedule, _ONE_SIDED, Lowering(channels=channels, name=asked.name, in_place=asked.in_place))
+        if channels not in known:
+            plain = Lowering(channels=channels, name=asked.name, in_place=asked.in_place)
+            known[channels] = lower(schedule, _ONE_SIDED, plain)
+        program = known[channels]
         _refuse_endless(program)
         gpus, longest = _gpus(program, nodes, packets=protocol == "LL")
         if longest <= MAX_OPS:
@@ -93,20 +129,16 @@ def lower_to_plan(
         use_double_scratch_buffer=protocol == "LL",
         min_message_size=asked.min_bytes,
     )
-    return _proved(plan, asked, program.root, replace(program, protocol=protocol))
+    return _sized(plan, asked, program.root, replace(program, protocol=protocol))
 
 
 def join_blocks(made: TranslatedPlan, root: int = 0) -> TranslatedPlan | None:
-    """The plan with one thread block a rank and no semaphores, for small messages; None where it is over a limit, or
-    ranks are on several machines. Raises as `lower_to_plan` when it is not proved."""
-    plan = joined(made.plan)
-    if plan is None:
-        return None
-    plan = from_json(to_json(plan), plan.name)
-    return replace(made, plan=plan, proof=verify_plan(plan, root=root))
+    """The plan as `PlanDraft.joined` has it, proved. Raises as `lower_to_plan` when it is not."""
+    one = PlanDraft(made.plan, made.program, root).joined()
+    return None if one is None else one.proved()
 
 
-def _over_switches(schedule: Schedule, asked: Lowering, nodes: RankNodes) -> TranslatedPlan:
+def _over_switches(schedule: Schedule, asked: Lowering, nodes: RankNodes) -> PlanDraft:
     """The plan of a schedule that lets switches add and copy."""
     collective = schedule.collective
     if asked.wire_protocol == "LL":
@@ -120,19 +152,18 @@ def _over_switches(schedule: Schedule, asked: Lowering, nodes: RankNodes) -> Tra
         gpus=multicast_gpus(schedule, nodes, asked.channels or _SWITCH_BLOCKS, in_place=in_place),
         min_message_size=asked.min_bytes,
     )
-    return _proved(plan, asked, collective.root, None)
+    return _sized(plan, asked, collective.root, None)
 
 
-def _proved(plan: ExecutionPlan, asked: Lowering, root: int, program: Program | None) -> TranslatedPlan:
-    """The plan for the sizes asked for, read back and proved."""
+def _sized(plan: ExecutionPlan, asked: Lowering, root: int, program: Program | None) -> PlanDraft:
+    """The plan for the sizes asked for."""
     largest = largest_bytes(plan)
     if asked.max_bytes > largest:
         raise ScheduleError(
             f"messages of {format_limit(asked.max_bytes)} do not fit: the runtime's offsets of 32 bits reach "
             f"{format_limit(largest)}; give a smaller --max-bytes"
         )
-    plan = from_json(to_json(structs.replace(plan, max_message_size=asked.max_bytes or largest)), plan.name)
-    return TranslatedPlan(plan, verify_plan(plan, root=root), program)
+    return PlanDraft(structs.replace(plan, max_message_size=asked.max_bytes or largest), program, root)
 
 
 def _refuse_endless(program: Program) -> None:

@@ -96,6 +96,26 @@ def replay(
     adaptive: bool,
     packets: PacketSettings | None,
 ) -> dict[str, Any]: ...
+def traffic(
+    graph: Graph,
+    stores: NDArray[np.uint8],
+    packets: PacketSettings,
+    message_bytes: int,
+    near: NDArray[np.int64],
+    far: NDArray[np.int64],
+    far_ppm: int,
+    paths: _Paths,
+    is_far: NDArray[np.uint8],
+    gap_ps: NDArray[np.int64],
+    window: int,
+    adaptive: bool,
+    seed: int,
+    from_ps: int,
+    until_ps: int,
+    drains: bool,
+    bins: int,
+    outer: NDArray[np.uint8],
+) -> dict[str, Any]: ...
 def buffer_waits(job: Job, plans: Sequence[Plan], graph: Graph) -> tuple[NDArray[np.int32], int]: ...
 def program_time(
     kind: NDArray[np.uint8],

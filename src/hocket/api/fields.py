@@ -39,10 +39,13 @@ def option(
     return msgspec.Meta(description=help, extra=extra | more)
 
 
-def output(help: str, *flags: str, metavar: str = "FILE", positional: bool = False) -> msgspec.Meta:
-    """An option that names what is written; `-` is standard output. Python may give a `positional` one by place."""
+def output(
+    help: str, *flags: str, metavar: str = "FILE", positional: bool = False, of_any: bool = False
+) -> msgspec.Meta:
+    """An option that names what is written; `-` is standard output. Python may give a `positional` one by place.
+    `of_any`: it takes the JSON that every result has (`Result.as_json`)."""
     extra = {"flags": flags, "metavar": metavar, "positional": positional}
-    return msgspec.Meta(description=help, extra=extra | {"output": True})
+    return msgspec.Meta(description=help, extra=extra | {"output": True, "of_any": of_any})
 
 
 def argument(help: str, metavar: str, known: str | None = None, choices: str | None = None) -> msgspec.Meta:
@@ -78,6 +81,11 @@ class Field:
     @property
     def is_output(self) -> bool:
         return bool(self._extra.get("output"))
+
+    @property
+    def takes_any_result(self) -> bool:
+        """Whether it names a file for the JSON that every result has."""
+        return bool(self._extra.get("of_any"))
 
     @property
     def is_list(self) -> bool:

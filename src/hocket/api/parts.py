@@ -18,6 +18,7 @@ __all__ = [
     "MpiCompiler",
     "Part",
     "Reader",
+    "ResultJson",
     "Schema",
     "TraceFiles",
     "TraceFolder",
@@ -32,6 +33,9 @@ Schema = Annotated[
     ),
 ]
 Reader = Annotated[str, option("The reader that the traces are for.", choices="hocket.chakra.profile:TraceProfile")]
+
+#: Of requests whose results have no JSON of their own.
+ResultJson = Annotated[str | None, output("Write what it comes to here as JSON.", of_any=True)]
 
 AcceptLosses = Annotated[
     bool, option("Exit with 0 even where collectives or messages of the recording could not be imported.")
@@ -76,6 +80,7 @@ class TraceFolder(Part, frozen=True, kw_only=True):
     output: Annotated[str, output("Folder for the traces and comm_groups.json.", "-o", metavar="DIR")]
     prefix: Annotated[str, option("Write files named PREFIX.<rank>.et.")] = "trace"
     gzip: Annotated[bool, option("Write PREFIX.<rank>.et.gz.")] = False
+    json: ResultJson = None
 
 
 class Failures(Part, frozen=True, kw_only=True):

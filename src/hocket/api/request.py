@@ -18,7 +18,7 @@ import msgspec
 from hocket.api.fields import Field, fields_of, in_python, type_message
 from hocket.api.progress import SILENT, Progress
 from hocket.base.errors import FormatError, HocketError, RequestError, placed
-from hocket.base.files import together
+from hocket.base.files import together, write_json
 from hocket.base.standard_output import is_standard_output
 from hocket.base.strict_yaml import nearest, validation_message
 
@@ -141,7 +141,11 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
         perform = getattr(import_module(module), function)
         try:
             with nullcontext() if self.writes_in_steps else together():
-                return perform(self, progress)
+                result = perform(self, progress)
+                for field in self.fields():
+                    if field.takes_any_result and (path := self.value_of(field)):
+                        write_json(path, result.as_json())
+                return result
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -213,14 +217,20 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
 
     def take_only(self, taken: Container[str], why: str) -> None:
         """Refuses fields that were given and are not among those taken, which would do nothing: a RequestError that
+<<<<<<< HEAD
         begins with `why` and names them."""
+        idle = [name for name in self.set_fields() if name not in taken]
+=======
+        begins with `why` and names them. The JSON that every result has is always taken."""
         idle = [
             "/".join(field.flags)
             for field in self.fields()
-            if field.name in self.set_fields() and field.name not in taken
+            if field.name in self.set_fields() and field.name not in taken and not field.takes_any_result
         ]
+>>>>>>> refs/h/E
         if idle:
-            raise RequestError(f"{why}: drop {', '.join(idle)}")
+            flags = {field.name: "/".join(field.flags) for field in self.fields()}
+            raise RequestError(f"{why}: drop {', '.join(flags[name] for name in idle)}")
 
 
 def _require_own_names(outputs: Iterable[tuple[Field, str | bool | None]]) -> None:

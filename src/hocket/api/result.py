@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from hocket.base.errors import ExitCode
@@ -52,6 +53,27 @@ class Result:
         """Tables by name, each as columns of equal length."""
         return {}
 
+    def details(self) -> Mapping[str, Any]:
+        """What its JSON has beside the lines and the tables: numbers and names as plain values."""
+        return {}
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON of a result without a form of its own (docs/results.md): plain values, tables by columns."""
+        return {
+            "format": "hocket.result",
+            "version": 1,
+            "request": self.request.to_plain(),
+            "exit_code": int(self.exit_code),
+            "headline": self.headline(),
+            "warnings": [*self.warnings],
+            "lines": self.summary().split("\n"),
+            **self.details(),
+            "tables": {
+                name: {column: [*map(_plain, values)] for column, values in table.items()}
+                for name, table in self.columns().items()
+            },
+        }
+
     def tables(self) -> dict[str, Any]:
         """The tables by name: pandas' DataFrames where pandas is installed, else columns of numpy arrays."""
         try:
@@ -65,6 +87,12 @@ class Result:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(chr(10).join([self.summary(), *self.warnings]))}</pre>"
+
+
+def _plain(value: Any) -> Any:
+    """The value of a column; None for a number that JSON has not."""
+    value = getattr(value, "item", lambda: value)()
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 @dataclass(eq=False, repr=False)

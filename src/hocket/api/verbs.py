@@ -39,6 +39,7 @@ class Verb:
 
 _VERBS = (
     Verb("demo", "demo:Demo", "Do the whole chain once on a small training job."),
+    Verb("doctor", "doctor:InstallationCheck", "Check the installation, and what each missing extra would add."),
     Verb("selftest", "selftest:SelfTest", "Test what works on this machine, and write one file to send back."),
     Verb("collect", "collect:CollectionRequest", "Record a job's collectives as Chakra traces."),
     Verb("collect build", "collect:HookBuild", "Compile the collector's fast hook, once."),
@@ -71,10 +72,13 @@ _VERBS = (
     Verb("topology routes", "topology:TopologyRoutes", "Print routing tables, and check reach, loops and balance."),
     Verb("topology check", "topology:TopologyCheck", "Say whether a topology is right, or what is wrong."),
     Verb("simulate", "simulate:Simulation", "Predict times of traces, schedules and collectives."),
+    Verb("traffic", "traffic:SyntheticTraffic", "Simulate synthetic traffic with the packet model, over offered loads."),
     Verb("step", "step:StepReport", "Show where a training step's time goes, and what would shorten it."),
     Verb("validate", "validate:JobValidation", "Compare a recorded job with its prediction."),
     Verb("sweep", "sweep:Sweep", "Simulate a grid of what-ifs, over collectives or plans of jobs; resumable."),
+    Verb("sweep plot", "sweep:SweepPlot", "Draw a sweep's results: curves, heat maps, Pareto fronts."),
     Verb("compare", "compare:Comparison", "Compare two predictions."),
+    Verb("view", "view:ResultView", "Show a folder of results in a browser."),
     Verb("synthesize", "synthesize:Synthesis", "Synthesize a collective schedule for a topology."),
     Verb("verify", "verify:Verification", "Prove a schedule or an MSCCL XML correct."),
     Verb("translate", "translate:Translation", "Turn a schedule into verified MSCCL XML, or another format."),
@@ -92,6 +96,7 @@ _VERBS = (
     Verb("calibrate", "calibrate:CalibrationRequest", "Fit a topology and protocols to what benchmarks measured."),
     Verb("bench claims", "bench:ClaimsBench", "Measure the claims of papers: exact, within, refuted and why."),
     Verb("bench peers", "bench:PeersBench", "Synthesize what others were measured on, beside their figures."),
+    Verb("bench speed", "bench:SpeedBench", "Measure the rates of the core beside the limits of the CPU."),
 )
 
 VERBS: Mapping[str, Verb] = {verb.words: verb for verb in _VERBS}

@@ -25,6 +25,7 @@ GROUPS = {
     "nccl": "Show what stock NCCL does on a cluster, and what it did in a job.",
     "nccl profile": "Read what NCCL's profiler plugin recorded of a job.",
     "nccl tuner": "Make and check tables for NCCL's tuner plugin.",
+    "sweep": "Simulate a grid of what-ifs, and draw it.",
     "topology": "Describe, check and convert a network topology: a file, a spec or a preset.",
     "trace": "Inspect, check, edit and convert Chakra traces.",
 }

@@ -12,6 +12,7 @@ from hocket.base.text import printable, printable_lines
 __all__ = ["Terminal"]
 
 _SECONDS_BETWEEN = 0.2
+_SECONDS_TO_PACE = 1.0  # before which a pace says little
 
 
 class Terminal:
@@ -21,6 +22,7 @@ class Terminal:
         self._begin = time.perf_counter()
         self._shown = -1.0
         self._replacing = False
+        self._first: tuple[float, int, str] | None = None
 
     def say(self, line: str) -> None:
         self._end_line()
@@ -31,7 +33,19 @@ class Terminal:
         typer.echo(_shown(line), err=True)
 
     def count(self, done: int, of: int, what: str) -> None:
-        self._replace(f"{done} of {of} {what}", last=done == of)
+        self._replace(f"{done} of {of} {what}{self._pace(done, of, what)}", last=done == of)
+
+    def _pace(self, done: int, of: int, what: str) -> str:
+        """How many a second since the first count of these, and how long the rest will take at that pace."""
+        now = time.perf_counter()
+        if self._first is None or self._first[2] != what:
+            self._first = now, done, what
+        begin, before, _ = self._first
+        if done <= before or now - begin < _SECONDS_TO_PACE:
+            return ""
+        pace = (done - before) / (now - begin)
+        left = f", {_duration((of - done) / pace)} left" if done < of else ""
+        return f", {pace:,.0f} a second{left}" if pace >= 1 else f", one in {1 / pace:.0f} s{left}"
 
     def status(self, line: str) -> None:
         self._replace(line)
@@ -55,6 +69,12 @@ class Terminal:
         if self._replacing:
             self._replacing = False
             typer.echo("", err=True)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _shown(text: str) -> str:

@@ -140,6 +140,22 @@ def _machine_files() -> Rows:
         yield f"`{one.example}`", one.summary, one.source, one.needs
 
 
+def _node_links() -> Rows:
+    from hocket.topology.machines.node_links import NODE_LINKS
+
+    yield "`link=`", "what it is", "from"
+    for one in NODE_LINKS.values():
+        yield f"`{one.example}`", one.summary, one.source
+
+
+def _traffic_patterns() -> Rows:
+    from hocket.simulator.traffic_patterns import PATTERNS
+
+    yield "pattern", "who sends to whom"
+    for one in PATTERNS.values():
+        yield f"`{one.name}`", one.summary
+
+
 def _nccl_algorithms() -> Rows:
     from hocket.nccl.programs import PROGRAMS
 
@@ -192,6 +208,8 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "machines": _machines,
     "integrated machines": _integrated,
     "machine files": _machine_files,
+    "node links": _node_links,
+    "traffic patterns": _traffic_patterns,
     "NCCL's algorithms": _nccl_algorithms,
     "hardware": _hardware,
     "importers": _importers,

@@ -8,7 +8,22 @@ from hocket.base.text import markup
 from hocket.report.charts.drawing import Chart, clipped
 from hocket.report.sort_keys import is_number, sort_key
 
-__all__ = ["Advice", "Block", "Cards", "Code", "Details", "Drawing", "Figure", "Section", "Table", "Text", "shown"]
+__all__ = [
+    "Advice",
+    "Block",
+    "Cards",
+    "ChoiceForm",
+    "Code",
+    "Details",
+    "Drawing",
+    "Figure",
+    "PageLink",
+    "PageLinks",
+    "Section",
+    "Table",
+    "Text",
+    "shown",
+]
 
 _MOST_LETTERS = 400  # of a cell or a heading
 _MOST_TEXT = 50_000  # of a paragraph or a program's output
@@ -73,21 +88,66 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
+class PageLink:
+    """Words that lead to another page of the same server; `address` is quoted already."""
+
+    words: str
+    address: str
+
+    def __str__(self) -> str:
+        return self.words
+
+    def html(self) -> str:
+        return f'<a href="{markup(self.address)}">{shown(self.words)}</a>'
+
+
+@dataclass(frozen=True, slots=True)
+class PageLinks:
+    """PageLinks beside each other."""
+
+    links: Sequence[PageLink]
+
+    def html(self) -> str:
+        return f'<p class="links">{" ".join(link.html() for link in self.links)}</p>'
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceForm:
+    """A form that asks the same server for a page: of each field its name, its label and what can be chosen, as pairs
+    of value and words."""
+
+    address: str
+    fields: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]
+    button: str
+
+    def html(self) -> str:
+        fields = "".join(
+            f'<label>{shown(label)} <select name="{shown(name)}">'
+            + "".join(f'<option value="{markup(value)}">{shown(words)}</option>' for value, words in choices)
+            + "</select></label>"
+            for name, label, choices in self.fields
+        )
+        button = f"<button>{shown(self.button)}</button>"
+        return f'<form class="choices" action="{markup(self.address)}">{fields}{button}</form>'
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Rows of cells; numbers and the headings of columns of numbers align to the right. A click on a heading sorts by
     what the column's cells say, or by `keys`: for each row, what each of its cells is ordered by. `about` is what the
     table is of, for those who do not see what is around it."""
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[str | PageLink]]
     keys: Sequence[Sequence[float | str]] = ()
     about: str = ""
 
     def html(self) -> str:
-        numeric = [all(is_number(row[at]) for row in self.rows) for at in range(len(self.columns))]
+        numeric = [all(is_number(str(row[at])) for row in self.rows) for at in range(len(self.columns))]
         sorts = len(self.rows) > 1
         head = "".join(_heading(*each, sorts) for each in zip(self.columns, numeric, strict=True))
-        keys = self.keys or ([[sort_key(text) for text in row] for row in self.rows] if sorts else repeat(repeat(None)))
+        said = ([sort_key(str(cell)) for cell in row] for row in self.rows)
+        keys = self.keys or (said if sorts else repeat(repeat(None)))
         body = "".join(f"<tr>{''.join(map(_cell, row, key))}</tr>" for row, key in zip(self.rows, keys, strict=False))
         label = f' aria-label="{shown(self.about or f"table of {self.columns[0]}")}"'
         kind = ' class="sorted"' * sorts
@@ -142,7 +202,7 @@ class Drawing:
         )
 
 
-Block = Text | Code | Cards | Advice | Table | Details | Figure | Drawing
+Block = Text | Code | Cards | Advice | Table | Details | Figure | Drawing | PageLinks | ChoiceForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +234,7 @@ def _heading(words: str, numeric: bool, sorts: bool) -> str:
     return f'<th scope="col"{attribute}>{inside}</th>'
 
 
-def _cell(text: str, key: float | str | None) -> str:
-    attribute = ' class="number"' if is_number(text) else ""
+def _cell(cell: str | PageLink, key: float | str | None) -> str:
+    attribute = ' class="number"' if is_number(str(cell)) else ""
     attribute += "" if key is None else f' data-key="{shown(str(key))}"'
-    return f"<td{attribute}>{shown(text)}</td>"
+    return f"<td{attribute}>{cell.html() if isinstance(cell, PageLink) else shown(cell)}</td>"

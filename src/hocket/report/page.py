@@ -10,10 +10,13 @@ from hocket.report.blocks import (
     Advice,
     Block,
     Cards,
+    ChoiceForm,
     Code,
     Details,
     Drawing,
     Figure,
+    PageLink,
+    PageLinks,
     Section,
     Table,
     Text,
@@ -24,13 +27,17 @@ __all__ = [
     "Advice",
     "Block",
     "Cards",
+    "ChoiceForm",
     "Code",
     "Details",
     "Drawing",
     "Figure",
+    "PageLink",
+    "PageLinks",
     "Section",
     "Table",
     "Text",
+    "content_policy",
     "render",
     "with_provenance",
 ]
@@ -43,9 +50,7 @@ def render(title: str, subtitle: str, sections: Iterable[Section]) -> str:
     """The page as HTML text; its script and style are inside it. The browser is told to run that script alone and to
     load nothing: what a name from a trace might smuggle in stays text."""
     sections = list(sections)
-    style, script = _part("page.css"), _part("page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
+    style, script, policy = _part("page.css"), _part("page.js"), content_policy()
     links = "".join(f'<a href="#s{number}">{shown(each.title)}</a>' for number, each in enumerate(sections))
     body = "\n".join(section.html(number) for number, section in enumerate(sections))
     return f"""<!doctype html>
@@ -63,6 +68,12 @@ def render(title: str, subtitle: str, sections: Iterable[Section]) -> str:
 <script>{script}</script>
 </body></html>
 """
+
+
+def content_policy() -> str:
+    """What a browser may do with a page (Content-Security-Policy): run the page's own script, and load nothing."""
+    digest = base64.b64encode(hashlib.sha256(_part("page.js").encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
 
 
 def with_provenance(page: str, section: Section) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hocket.base.errors import HocketError
-from hocket.base.units import exact_bandwidth, format_bandwidth, format_bytes, format_time
+from hocket.base.units import exact_bandwidth, exact_bytes, format_bandwidth, format_bytes, format_time
 from hocket.report.blocks import Advice
 from hocket.report.node_names import NodeNames
 from hocket.simulator import Prediction
@@ -58,10 +58,14 @@ def _collectives(prediction: Prediction, parts: dict[str, int], table: Columns) 
     if count > 1 and all(each.regime == "latency" for each in calls):
         remedy = "Latency rules it: its steps take longer than its bytes. Fuse calls into fewer, larger ones (buckets)."
     elif row["ratio"] > _NEAR:
+        stock = row["algorithm"].startswith("NCCL")
         remedy = "A better algorithm may exist for these links: synthesize one, and simulate the job with it."
+        if stock:
+            remedy = "Programs may be faster than the stock library: synthesize them for the runtime that runs them."
         topology = prediction.topology
         if row["ranks"] == topology.num_ranks and kind != "barrier" and _is_spec(topology):
-            command = f"hocket synthesize {kind} -t {topology.name} -s {row['size_bytes']}"
+            command = f"hocket synthesize {kind} -t {topology.name} -s {exact_bytes(row['size_bytes'])}"
+            command += " --for device -o bundle/" if stock else f" -o {kind}.schedule"
     else:
         remedy = "No algorithm is much faster on these links. Move fewer bytes, or let computation hide more of it."
     yield (

@@ -19,12 +19,13 @@ _SYMBOLS = ("dot", "square", "diamond", "triangle", "ring")
 _Value = Callable[[SweptJob], float]
 
 
-def sweep_page(jobs: SweptJobs) -> str:
-    """The page as HTML text."""
+def sweep_page(jobs: SweptJobs, plots: Sequence[Section] = ()) -> str:
+    """The page as HTML text; `plots` are what its file asks for beside the rest."""
     numbers: list[Block] = [Cards([*_cards(jobs)])]
     if unlike := [*jobs.unlike]:
         numbers += [Text(sentence) for sentence in (*unlike, f"{ALIKE[0].upper()}{ALIKE[1:]}.")]
     sections = [Section("Summary", numbers)]
+    sections += plots
     if jobs.rivals:
         sections += [
             Section("The best of each topology", [*_best(jobs)]),

@@ -70,6 +70,8 @@ enum class NetworkEvent : uint32_t {
 // A network whose messages go in packets has `part(share_before, share, bytes, number)`: what the path with that share
 // takes of the number-th message, in whole packets.
 // It reports a link's work with `engine.occupied(link, start, finish, busy, id)` and calls `engine.deliver(id, now)`
-// once.
+// once. Of packets an engine may also have `ready_at(id)`, since when the message waits for its rank, and hear of
+// `has_left(id)`, the last byte that leaves a rank, and `moves(id, hop, now, tail)`, the first packet that goes over
+// the link `*hop` from `now` on, to be there as a whole at `tail`.
 
 }  // namespace hocket::simulator

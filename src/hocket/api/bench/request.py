@@ -1,11 +1,11 @@
-"""What is measured: claims of papers, and what other tools were measured on."""
+"""What is measured: claims of papers, what other tools were measured on, and the rates of the core."""
 
 from typing import Annotated, ClassVar
 
 from hocket.api.fields import option, output
 from hocket.api.request import Request
 
-__all__ = ["ClaimsBench", "PeersBench"]
+__all__ = ["ClaimsBench", "PeersBench", "SpeedBench"]
 
 
 class ClaimsBench(Request, frozen=True, kw_only=True, tag="bench claims"):
@@ -56,3 +56,29 @@ class PeersBench(Request, frozen=True, kw_only=True, tag="bench peers"):
     timeout: Annotated[float, option("Seconds for one case.", ge=1)] = 600.0
     memory: Annotated[str, option("Address space for one case.", metavar="SIZE")] = "8GiB"
     list_cases: Annotated[bool, option("Print the cases' names and stop.", "--list")] = False
+
+
+class SpeedBench(Request, frozen=True, kw_only=True, tag="bench speed"):
+    """Measure the core's rates: events, messages, packets, transfers and more a CPU second, each beside what the CPU
+    can do at most (measured in the same run) and what was recorded last on the same model of CPU.
+
+    Rates are those of one CPU core; the best of several runs. A warning names what has become slower (docs/speed.md).
+    Exit code 1: with --count, a case takes more instructions than the table has.
+    """
+
+    writes_in_steps: ClassVar[bool] = True  # what is timed writes files too
+    examples: ClassVar[tuple[str, ...]] = ("hocket bench speed --only events --only parse --json rates.json",)
+    performer: ClassVar[str] = "hocket.bench.speed.command:perform"
+
+    only: Annotated[
+        tuple[str, ...],
+        option("Only this rate (repeatable).", metavar="NAME", known="hocket.bench.speed.registry:names"),
+    ] = ()
+    json: Annotated[str | None, output("Write rates, limits and what they are held against here.")] = None
+    record: Annotated[bool, option("Append the rates to those recorded.")] = False
+    recorded: Annotated[
+        str | None, option("Recorded rates; default: those of the repository.", metavar="FILE.jsonl")
+    ] = None
+    count: Annotated[
+        bool, option("Count instructions with valgrind too; with --record, keep the counts in the table.")
+    ] = False

@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option, output
+from hocket.api.parts import ResultJson
 from hocket.api.request import Request
 
 __all__ = ["CalibrationRequest"]
@@ -94,3 +95,4 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
     ) = None
     partial: Annotated[bool, option("Take the lines of a run that was cut off.")] = False
     report: _Page = None
+    json: ResultJson = None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,9 @@ class Collected(Result):
 
     def summary(self) -> str:
         return render(self.found).rstrip("\n") if self.found else ""
+
+    def details(self) -> Mapping[str, Any]:
+        return {"folder": str(self.folder), "recorded": asdict(self.found) if self.found else None}
 
     def info(self) -> Any:
         """`hocket.trace_info` of them."""

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from hocket.api.fields import argument, option
 from hocket.api.fields import output as written
-from hocket.api.parts import MpiCompiler
+from hocket.api.parts import MpiCompiler, ResultJson
 from hocket.api.request import Request
 from hocket.base.errors import RequestError
 from hocket.recording.settings import OPTIONS, variable
@@ -78,6 +78,7 @@ class CollectionRequest(Request, frozen=True, kw_only=True, tag="collect"):
     strict_stragglers: _STRICT_STRAGGLERS = False
     mpi: Annotated[bool, option("What follows is an MPI job's launch line.")] = False
     mpicc: MpiCompiler = ""
+    json: ResultJson = None
 
     def always_on(self) -> dict[str, Any]:
         """The settings of streams that may go on for weeks. Raises RequestError naming one that cannot be read."""
@@ -126,6 +127,7 @@ class CollectedMerge(Request, frozen=True, kw_only=True, tag="collect merge"):
     ] = None
     strict: _STRICT = False
     strict_stragglers: _STRICT_STRAGGLERS = False
+    json: ResultJson = None
 
 
 class CollectionMetrics(Request, frozen=True, kw_only=True, tag="collect metrics"):
@@ -150,6 +152,7 @@ class CollectionMetrics(Request, frozen=True, kw_only=True, tag="collect metrics
     ] = None
     every: Annotated[int, option("Seconds between two looks at the streams.", ge=1)] = 5
     once: Annotated[bool, option("Look once, print OpenMetrics unless told where else, and end.")] = False
+    json: ResultJson = None
 
 
 class CollectionTrigger(Request, frozen=True, kw_only=True, tag="collect trigger"):
@@ -171,6 +174,7 @@ class CollectionTrigger(Request, frozen=True, kw_only=True, tag="collect trigger
         float, option("Seconds ahead that ranks are told: more where the folder is on a slow network.", ge=0)
     ] = 1.0
     now: Annotated[bool, option("Keep what the streams hold now, without the job's help.")] = False
+    json: ResultJson = None
 
 
 class CollectionWatch(Request, frozen=True, kw_only=True, tag="collect watch"):
@@ -185,7 +189,7 @@ class CollectionWatch(Request, frozen=True, kw_only=True, tag="collect watch"):
     folder: _DIR
     timeout: Annotated[int, option("Seconds without a word from a rank before it counts.", ge=1)] = 10
     once: Annotated[bool, option("Look once and exit.")] = False
-    json: Annotated[bool, option("A line of JSON for each report.")] = False
+    json: Annotated[str | None, written("A line of JSON for each report, as it comes.")] = None
 
 
 class HookBuild(Request, frozen=True, kw_only=True, tag="collect build"):
@@ -196,3 +200,4 @@ class HookBuild(Request, frozen=True, kw_only=True, tag="collect build"):
 
     examples: ClassVar[tuple[str, ...]] = ("hocket collect build",)
     performer: ClassVar[str] = f"{_ROOM}.recorded:build"
+    json: ResultJson = None

@@ -14,6 +14,7 @@ from hocket.api.collect.request import CollectionWatch
 from hocket.api.progress import Progress
 from hocket.api.result import Result
 from hocket.base.errors import FormatError
+from hocket.base.files import growing_lines
 from hocket.base.processes import started
 from hocket.chakra.job_folders import STREAMS, find_job
 from hocket.recording import watch as recorded
@@ -44,22 +45,23 @@ def watch(request: CollectionWatch, progress: Progress) -> Watched:
     """Says each report when it is there; the result has its exit code. Of a folder of jobs the latest is followed, of
     an empty one the first that comes."""
     told: list[Report] = []
+    with growing_lines(request.json) as lines:
 
-    def tell(report: Report) -> None:
-        told.append(report)
-        lines = [json.dumps(asdict(report))] if request.json else [*report.text()]
-        for line in lines:
-            progress.say(line)
+        def tell(report: Report) -> None:
+            told.append(report)
+            lines(json.dumps(asdict(report)))
+            for line in report.text():
+                progress.say(line)
 
-    folder = find_job(request.folder).path
-    if not request.once:
-        return Watched(request, told, recorded.watch(_begun(request.folder), request.timeout, tell))
-    if not stream_paths(folder):
-        raise no_streams(folder)
-    watcher = recorded.Watch(folder, request.timeout)
-    report = watcher.look()
-    tell(report)
-    return Watched(request, told, watcher.verdict(report))
+        folder = find_job(request.folder).path
+        if not request.once:
+            return Watched(request, told, recorded.watch(_begun(request.folder), request.timeout, tell))
+        if not stream_paths(folder):
+            raise no_streams(folder)
+        watcher = recorded.Watch(folder, request.timeout)
+        report = watcher.look()
+        tell(report)
+        return Watched(request, told, watcher.verdict(report))
 
 
 def _begun(folder: str) -> Path:

@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar
 
 from hocket.api.fields import option
 from hocket.api.fields import output as written
+from hocket.api.parts import ResultJson
 from hocket.api.request import Request
 
 __all__ = ["Demo"]
@@ -19,3 +20,4 @@ class Demo(Request, frozen=True, kw_only=True, tag="demo"):
         str, written("Folder for everything that the demo writes.", "-o", "--output", "--out", metavar="DIR")
     ] = "demo"
     torch: Annotated[bool | None, option("Train for real, or use recorded traces.", "--torch/--no-torch")] = None
+    json: ResultJson = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hocket.api.generate.request import LlmGeneration
 from hocket.api.result import Result
@@ -30,6 +31,9 @@ class WrittenJob(Result):
 
     def headline(self) -> str:
         return f"a job of {self.num_ranks} ranks in {self.path}"
+
+    def details(self) -> Mapping[str, Any]:
+        return {"path": str(self.path), "num_ranks": self.num_ranks}
 
     def summary(self) -> str:
         wrote = f"wrote {self.path}: the job of {self.num_ranks} ranks, whose traces are made when it is simulated"

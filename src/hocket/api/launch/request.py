@@ -3,7 +3,7 @@
 from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option
-from hocket.api.parts import MpiCompiler
+from hocket.api.parts import MpiCompiler, ResultJson
 from hocket.api.request import Request
 from hocket.plugin.serve import VARIABLE
 
@@ -27,3 +27,4 @@ class Launch(Request, frozen=True, kw_only=True, tag="launch"):
         option("Bundles, folders and files of programs, with colons.", metavar="BUNDLES", variable=VARIABLE),
     ]
     mpicc: MpiCompiler = ""
+    json: ResultJson = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hocket.api.nccl.request import NcclEnvironment
 from hocket.api.progress import Progress
@@ -21,6 +23,9 @@ class NcclVariables(Report):
     """The variables by name; its text is a line `export NAME=VALUE` each."""
 
     variables: dict[str, str] = field(default_factory=dict)
+
+    def details(self) -> Mapping[str, Any]:
+        return {"variables": self.variables}
 
 
 def perform(request: NcclEnvironment, progress: Progress) -> NcclVariables:

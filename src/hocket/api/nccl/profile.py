@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from hocket.api.nccl.request import NcclProfileReading
 from hocket.api.progress import Progress
@@ -31,6 +32,10 @@ class ProfiledCalls(Report):
     """The calls of a job, those alike as one row."""
 
     calls: tuple[CallsAlike, ...] = ()
+
+    def details(self) -> Mapping[str, Any]:
+        rates = ("size_bytes", "algbw", "busbw")
+        return {"calls": [asdict(row) | {name: getattr(row, name) for name in rates} for row in self.calls]}
 
     def headline(self) -> str:
         return f"{sum(row.calls for row in self.calls)} calls of {len(self.calls)} sorts"

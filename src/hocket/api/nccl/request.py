@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option, output
 from hocket.api.fields import output as written
+from hocket.api.parts import ResultJson
 from hocket.api.request import Request
 
 __all__ = [
@@ -83,6 +84,7 @@ class NcclChoiceRequest(Request, frozen=True, kw_only=True, tag="nccl choose"):
         option("Nodes whose GPUs share NVSwitches; presets say theirs.", "--nvlink-domain", metavar="N", ge=1, le=64),
     ] = None
     operations: _Operations = 1
+    json: ResultJson = None
 
 
 class NcclEnvironment(Request, frozen=True, kw_only=True, tag="nccl env"):
@@ -100,6 +102,7 @@ class NcclEnvironment(Request, frozen=True, kw_only=True, tag="nccl env"):
     profile: Annotated[str | None, option("Record the job's collectives into this folder.", metavar="DIR")] = None
     kernels: Annotated[bool, option("With --profile: also when they were done, by the GPU's timer.")] = False
     table: Annotated[str | None, option("Choose by this table.", metavar="FILE")] = None
+    json: ResultJson = None
 
 
 class NcclLogReading(Request, frozen=True, kw_only=True, tag="nccl log"):
@@ -120,6 +123,7 @@ class NcclLogReading(Request, frozen=True, kw_only=True, tag="nccl log"):
     ] = None
     nodes: _Nodes = None
     collective: Annotated[str | None, option("Of NCCL 2.20 to 2.22, which do not log it.", "-c")] = None
+    json: ResultJson = None
 
 
 class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
@@ -181,6 +185,7 @@ class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
         str | None, option("Where ROCm's headers are; else those of /opt/rocm or of the package triton.", metavar="DIR")
     ] = None
     limit: Annotated[int, option("Seconds that nothing may move before the run is ended.", metavar="S", ge=1)] = 120
+    json: ResultJson = None
 
 
 class NcclProgramWriting(Request, frozen=True, kw_only=True, tag="nccl program"):
@@ -214,6 +219,7 @@ class NcclProgramWriting(Request, frozen=True, kw_only=True, tag="nccl program")
         tuple[str, ...], option("A variable of NCCL's environment.", "--set", metavar="NAME=VALUE")
     ] = ()
     version: _Version = "2.30.7"
+    json: ResultJson = None
 
 
 class NcclProfileReading(Request, frozen=True, kw_only=True, tag="nccl profile show"):
@@ -227,6 +233,7 @@ class NcclProfileReading(Request, frozen=True, kw_only=True, tag="nccl profile s
     performer: ClassVar[str] = f"{_ROOM}.profile:perform"
 
     path: Annotated[str, argument("The job's HOCKET_NCCL_PROFILE, or one file of it.", "DIR")]
+    json: ResultJson = None
 
 
 class TunerTableRequest(Request, frozen=True, kw_only=True, tag="nccl tuner make"):
@@ -289,6 +296,7 @@ class TunerTableRequest(Request, frozen=True, kw_only=True, tag="nccl tuner make
     ] = None
     least: Annotated[str, option("Smallest size that is predicted.", "--min", metavar="SIZE")] = "8"
     most: Annotated[str, option("Largest size that is predicted.", "--max", metavar="SIZE")] = "16GiB"
+    json: ResultJson = None
 
 
 class TunerCheck(Request, frozen=True, kw_only=True, tag="nccl tuner check"):
@@ -319,3 +327,4 @@ class TunerCheck(Request, frozen=True, kw_only=True, tag="nccl tuner check"):
     pipe_operations: Annotated[int, option("Operations of a group (numPipeOps).", "--pipe-ops", ge=1)] = 1
     version: _Version = "2.30.7"
     registered: Annotated[bool, option("With buffers that the user registered.")] = False
+    json: ResultJson = None

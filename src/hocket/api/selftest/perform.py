@@ -40,7 +40,7 @@ class _SelfTestRun:
 
     def __init__(self, request: SelfTest, folder: Path, progress: Progress) -> None:
         self._request, self._folder, self._progress = request, folder, progress
-        asked = {name: value for name, value in request.to_plain().items() if name != "output"}
+        asked = {name: value for name, value in request.to_plain().items() if name not in ("output", "json")}
         self._file = SelfTestFile(request.output, asked)
 
     def result(self) -> SelfTestResult:

@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar
 
 from hocket.api.fields import option
 from hocket.api.fields import output as written
+from hocket.api.parts import ResultJson
 from hocket.api.request import Request
 
 __all__ = ["SelfTest"]
@@ -34,3 +35,4 @@ class SelfTest(Request, frozen=True, kw_only=True, tag="selftest"):
     timeout: Annotated[
         float | None, option("Seconds for each part, in place of its own limit.", ge=1, le=1e6, metavar="SECONDS")
     ] = None
+    json: ResultJson = None

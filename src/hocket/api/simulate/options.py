@@ -28,6 +28,7 @@ __all__ = [
     "disturbance_of",
     "fidelity_of",
     "fraction",
+    "link_setting",
     "require_classes",
     "sizes_of",
 ]
@@ -46,8 +47,8 @@ def fidelity_of(chosen: FidelityOptions, outputs: PredictionOutputs) -> Fidelity
     analysed = bool(outputs.tables or outputs.report)
     return Fidelity(
         model,
-        _by_class("--switching", chosen.switching or [Switching.CUT_THROUGH], Switching),
-        _by_class("--queueing", chosen.queueing or [Queueing.FIFO], Queueing),
+        link_setting("--switching", chosen.switching or [Switching.CUT_THROUGH], Switching),
+        link_setting("--queueing", chosen.queueing or [Queueing.FIFO], Queueing),
         fraction("--overlap-slowdown", chosen.overlap_slowdown, 1),
         record_links=outputs.timeline is not None,
         link_bins=_LINK_BINS if analysed else 0,
@@ -57,7 +58,7 @@ def fidelity_of(chosen: FidelityOptions, outputs: PredictionOutputs) -> Fidelity
     )
 
 
-def _by_class(option: str, texts: Sequence[str], values: Iterable[str]) -> dict[str, str]:
+def link_setting(option: str, texts: Sequence[str], values: Iterable[str]) -> dict[str, str]:
     """`VALUE` (for all links) and `CLASS=VALUE` as a mapping, `*` for what is not named."""
     chosen = {}
     for text in texts:

@@ -10,7 +10,7 @@ from hocket.base.errors import HocketError, RequestError
 from hocket.base.units import parse_bytes
 from hocket.simulator.analysis import bandwidths
 
-__all__ = ["Answer", "answer"]
+__all__ = ["Answer", "answer", "failed_answer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,11 @@ def answer(row: Simulation) -> Answer:
         return _simulate(row)
     except HocketError as error:
         return Answer(-1, -1, -1, "", 0.0, str(error))
+
+
+def failed_answer(reason: str) -> Answer:
+    """What a row has whose simulation did not end."""
+    return Answer(-1, -1, -1, "", 0.0, f"failed: {reason}")
 
 
 def _simulate(row: Simulation) -> Answer:

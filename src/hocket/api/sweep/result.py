@@ -6,23 +6,29 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hocket.api.result import Result
-from hocket.api.sweep.request import Sweep
+from hocket.api.sweep.request import Sweep, SweepPlot
 from hocket.simulator.analysis import Columns
 
-__all__ = ["SweepResult", "points_in_words"]
+__all__ = ["PAGE", "AnsweredElsewhere", "SweepPlotResult", "SweepResult", "points_in_words"]
+
+PAGE = "report.html"
 
 
 class SweepResult(Result):
-    """Columns, a row a point: `columns()["results"]`."""
+    """Columns, a row a point: `columns()["results"]`; `written`: the files made."""
 
     def __init__(self, request: Sweep, results: Columns) -> None:
         self.request: Sweep = request
         self.results = results
+        self.written: list[Path] = []
 
     def summary(self) -> str:
-        errors = self.results["error"]
+        errors = self.results["error"].tolist()
+        failed = sum(error.startswith("failed: ") for error in errors)
+        also = f", {failed} failed: --retry-failed asks again" if failed else ""
         path = Path(self.request.output) / "results.csv"
-        return f"{points_in_words(len(errors))}, {int((errors != '').sum())} cannot be simulated (column error): {path}"
+        refused = sum(map(bool, errors)) - failed
+        return f"{points_in_words(len(errors))}, {refused} cannot be simulated (column error){also}: {path}"
 
     def columns(self) -> Mapping[str, Columns]:
         return {"results": self.results}
@@ -30,3 +36,31 @@ class SweepResult(Result):
 
 def points_in_words(number: int) -> str:
     return f"{number} point" if number == 1 else f"{number} points"
+
+
+class AnsweredElsewhere(Result):
+    """Of a rank of MPI that worked for the one that has the results."""
+
+    def __init__(self, request: Sweep) -> None:
+        self.request: Sweep = request
+
+    def headline(self) -> str:
+        return "answered what another rank asked"
+
+    def summary(self) -> str:
+        return ""
+
+
+class SweepPlotResult(Result):
+    """The page, and the columns that were drawn."""
+
+    def __init__(self, request: SweepPlot, results: Columns) -> None:
+        self.request: SweepPlot = request
+        self.results = results
+
+    def summary(self) -> str:
+        number = len(next(iter(self.results.values())))
+        return f"{points_in_words(number)}: wrote {self.request.output}"
+
+    def columns(self) -> Mapping[str, Columns]:
+        return {"results": self.results}

@@ -1,65 +1,180 @@
-"""Answers on disk, appended one a line as they come: what was answered once is not asked again."""
+"""Answers in a database: what was answered once is not asked again, whatever ends a sweep."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from hocket.base.errors import FormatError
-from hocket.base.files import growing_file
+from hocket.base.errors import FormatError, HocketError
+from hocket.base.files import make_folder
+from hocket.base.version import __version__
 
-__all__ = ["Record", "Store", "opened"]
+__all__ = ["ANSWERS", "NO_RUN", "Record", "Store", "SweepRun", "opened", "stored"]
+
+ANSWERS = "answers.sqlite"
+"""In the folder of a sweep."""
 
 Row = TypeVar("Row")
 Answer = TypeVar("Answer")
 
+_FORMAT = 1
+_NAME = 0x486F636B  # "Hock", which tells such a database from those of others
+_TABLES = """
+CREATE TABLE run (number INTEGER PRIMARY KEY, hocket TEXT, seed INTEGER, spec TEXT);
+CREATE TABLE point (key TEXT PRIMARY KEY, request TEXT, answer TEXT, failure TEXT, run INTEGER REFERENCES run)
+    WITHOUT ROWID;
+CREATE TABLE asked (number INTEGER PRIMARY KEY, key TEXT, parameters TEXT);
+"""
 
-class Record(msgspec.Struct, Generic[Row, Answer], forbid_unknown_fields=True):
-    """A row of a sweep, its key and its answer."""
+
+@dataclass(frozen=True)
+class SweepRun:
+    """What is noted of a run: the parameters of its rows, the `seed` of what was drawn, and the file that it performs,
+    as plain values."""
+
+    parameters: Sequence[Mapping[str, Any]] = ()
+    seed: int | None = None
+    spec: Mapping[str, Any] = field(default_factory=dict)
+
+
+NO_RUN = SweepRun()
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Generic[Row, Answer]):
+    """A row of a sweep, its key, and its answer or why it failed: `answer` then says so too."""
 
     key: str
     request: Row
     answer: Answer
+    failure: str = ""
 
 
 class Store(Generic[Row, Answer]):
-    """Answers by the key of their row; appended to a file, if there is one."""
+    """Answers by the key of their row, in a database if there is one: table `point`, with the requests as JSON and the
+    run that answered them; `asked` has the rows of the last run in their order, `run` each file, version and seed."""
 
-    def __init__(self, record: type[Record[Row, Answer]], file: IO[bytes] | None = None) -> None:
+    def __init__(self, answer: type[Answer], base: sqlite3.Connection | None = None, retry: bool = False) -> None:
         self.answers: dict[str, Answer] = {}
-        self._file = file
-        if file is None:
+        self.failed: set[str] = set()
+        self._base = base
+        self._run = 0
+        if base is None:
             return
-        file.seek(0)
-        content = file.read()
-        whole = content.rfind(b"\n") + 1
-        for number, line in enumerate(content[:whole].splitlines(), 1):
+        decoder = msgspec.json.Decoder(answer)
+        for key, content, failure in base.execute("SELECT key, answer, failure FROM point"):
+            if failure and retry:
+                continue
             try:
-                found = msgspec.json.decode(line, type=record)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise FormatError(
-                    f"{file.name}:{number}: not an answer of such a sweep: {error}; choose another file"
-                ) from error
-            self.answers[found.key] = found.answer
-        file.truncate(whole)  # a last line without an end was cut off with the run that wrote it
+                self.answers[key] = decoder.decode(content)
+            except msgspec.MsgspecError as error:
+                raise sqlite3.DatabaseError(f"point {key}: {error}") from error
+            if failure:
+                self.failed.add(key)
+
+    def begin(self, keys: Sequence[str], run: SweepRun) -> None:
+        """Notes what a run asks, unless it asks what the last one did and all of that is answered."""
+        if self._base is None:
+            return
+        encode = msgspec.json.encode
+        said = (__version__, run.seed, encode(run.spec).decode())
+        parameters = run.parameters or [{}] * len(keys)
+        named = enumerate(zip(keys, parameters, strict=True))
+        asked = [(at, key, encode(values).decode()) for at, (key, values) in named]
+        last = self._base.execute("SELECT hocket, seed, spec FROM run ORDER BY number DESC LIMIT 1").fetchone()
+        if last == said and all(key in self.answers for key in keys):
+            before = self._base.execute("SELECT * FROM asked ORDER BY number").fetchall()
+            if before == asked:
+                return
+        with self._base:
+            self._base.execute("BEGIN IMMEDIATE")
+            self._run = self._base.execute("INSERT INTO run (hocket, seed, spec) VALUES (?, ?, ?)", said).lastrowid or 0
+            self._base.execute("DELETE FROM asked")
+            self._base.executemany("INSERT INTO asked VALUES (?, ?, ?)", asked)
 
     def add(self, answered: Iterable[Record[Row, Answer]]) -> None:
-        """Keeps answers by their rows' keys, on disk before this returns."""
-        for record in answered:
-            self.answers[record.key] = record.answer
-            if self._file is not None:
-                self._file.write(msgspec.json.encode(record) + b"\n")
-        if self._file is not None:
-            self._file.flush()
+        """Keeps answers by their rows' keys, in the database before this returns."""
+        records = list(answered)
+        encode = msgspec.json.encode
+        if self._base is not None:
+            rows = [
+                (
+                    each.key,
+                    encode(each.request).decode(),
+                    encode(each.answer).decode(),
+                    each.failure or None,
+                    self._run,
+                )
+                for each in records
+            ]
+            with self._base:
+                self._base.execute("BEGIN IMMEDIATE")
+                self._base.executemany("INSERT OR REPLACE INTO point VALUES (?, ?, ?, ?, ?)", rows)
+        for each in records:
+            self.answers[each.key] = each.answer
+            (self.failed.add if each.failure else self.failed.discard)(each.key)
 
 
 @contextmanager
-def opened(record: type[Record[Row, Answer]], path: Path | str | None) -> Iterator[Store[Row, Answer]]:
-    """The store of such records at a path, made if absent. Raises HocketError when it cannot be written."""
+def opened(answer: type[Answer], path: Path | str | None, retry: bool = False) -> Iterator[Store[Any, Answer]]:
+    """The store of such answers at a path, made if absent; with `retry` what failed counts as not answered. Raises
+    HocketError, naming it, where it is none, or cannot be read or written."""
     if path is None:
-        yield Store(record)
+        yield Store(answer)
         return
-    with growing_file(Path(path)) as file:
-        yield Store(record, file)
+    make_folder(Path(path).parent)
+    base = None
+    try:
+        base = sqlite3.connect(path, isolation_level=None)
+        _prepare(base)
+        yield Store(answer, base, retry)
+    except sqlite3.OperationalError as error:
+        raise HocketError(
+            f"{path}: {error}: is the disk full, or the folder not yours? what was answered before is kept: make room,"
+            " and run the same command to go on"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise FormatError(f"{path}: not the answers of such a sweep: {error}; choose another folder") from error
+    finally:
+        if base is not None:
+            base.close()
+
+
+def _prepare(base: sqlite3.Connection) -> None:
+    """Readers go on while answers are added, and what is added outlives this process at once."""
+    (name,) = base.execute("PRAGMA application_id").fetchone()
+    tables = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if name != _NAME and tables:
+        raise sqlite3.DatabaseError("a database of something else")
+    base.execute("PRAGMA journal_mode = WAL")
+    base.execute("PRAGMA synchronous = NORMAL")
+    if not tables:
+        base.executescript(
+            f"BEGIN; PRAGMA application_id = {_NAME}; PRAGMA user_version = {_FORMAT}; {_TABLES} COMMIT;"
+        )
+    elif (found := base.execute("PRAGMA user_version").fetchone()[0]) != _FORMAT:
+        raise sqlite3.DatabaseError(f"of format {found}, this Hocket knows {_FORMAT}")
+
+
+def stored(path: Path) -> tuple[Mapping[str, Any], Sequence[tuple[Mapping[str, Any], str, str]]]:
+    """The file that the last run performs, as plain values, and of each of its rows that is answered the parameters,
+    the request and the answer, as JSON. Raises FormatError where there is no such database."""
+    if not path.is_file():
+        raise FormatError(f"{path}: no such file; the folder of hocket sweep has one")
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as base:
+            base.execute("BEGIN")
+            found = base.execute("SELECT spec FROM run ORDER BY number DESC LIMIT 1").fetchone()
+            rows = base.execute(
+                "SELECT parameters, request, answer FROM asked JOIN point USING (key) ORDER BY asked.number"
+            ).fetchall()
+    except sqlite3.Error as error:
+        raise FormatError(f"{path}: not the answers of a sweep: {error}") from error
+    spec = msgspec.json.decode(found[0]) if found else {}
+    return spec, [(msgspec.json.decode(said), request, answer) for said, request, answer in rows]

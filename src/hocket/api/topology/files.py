@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,13 @@ class CheckedTopology(Report):
 
     topology: Topology | None = None
     warnings: list[str] = field(default_factory=list)
+
+    def details(self) -> Mapping[str, Any]:
+        topology = self.topology
+        if topology is None:
+            return {"is_right": False}
+        size = {"num_ranks": topology.num_ranks, "num_links": topology.num_links}
+        return {"is_right": True, "name": topology.name, **size, "fingerprint": topology.fingerprint}
 
     def headline(self) -> str:
         return self.lines[-1] if self.lines else "not a right topology"

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option
 from hocket.api.fields import output as written
-from hocket.api.parts import Failures
+from hocket.api.parts import Failures, ResultJson
 from hocket.api.request import Request
 
 __all__ = ["TopologyCheck", "TopologyRoutes", "TopologySave", "TopologyShow"]
@@ -47,6 +47,7 @@ class TopologySave(Request, frozen=True, kw_only=True, tag="topology save"):
     topology: _Source
     output: Annotated[str, written("The YAML file to write; of a node also NCCL's topology XML, as .xml.", "-o")]
     failures: Failures = Failures()
+    json: ResultJson = None
 
 
 class TopologyCheck(Request, frozen=True, kw_only=True, tag="topology check"):
@@ -56,6 +57,7 @@ class TopologyCheck(Request, frozen=True, kw_only=True, tag="topology check"):
     performer: ClassVar[str] = f"{_ROOM}.files:check"
 
     topology: _Source
+    json: ResultJson = None
 
 
 class TopologyRoutes(Request, frozen=True, kw_only=True, tag="topology routes"):

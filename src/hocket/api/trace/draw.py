@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hocket.api import exported
 from hocket.api.progress import Progress
@@ -30,6 +32,9 @@ class Drawing(Result):
     path: Path
     num_nodes: int
     text: str
+
+    def details(self) -> Mapping[str, Any]:
+        return {"path": str(self.path), "num_nodes": self.num_nodes}
 
     def summary(self) -> str:
         return self.text

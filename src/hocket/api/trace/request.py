@@ -3,7 +3,7 @@
 from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option, output
-from hocket.api.parts import AcceptLosses, Reader, Schema, TraceFiles, TraceFolder
+from hocket.api.parts import AcceptLosses, Reader, ResultJson, Schema, TraceFiles, TraceFolder
 from hocket.api.request import Request
 
 __all__ = [
@@ -47,6 +47,7 @@ class TraceValidation(Request, frozen=True, kw_only=True, tag="trace validate"):
         str, option("Also check what this reader of traces needs.", choices="hocket.chakra.profile:TraceProfile")
     ] = "mlcommons"
     accept_losses: AcceptLosses = False
+    json: ResultJson = None
 
 
 class TraceConversion(Request, frozen=True, kw_only=True, tag="trace convert"):
@@ -257,6 +258,7 @@ class TraceTimeline(Request, frozen=True, kw_only=True, tag="trace timeline"):
     topology: Annotated[
         str | None, option("Draw the times that are predicted on this machine.", "-t", metavar="SPEC|FILE")
     ] = None
+    json: ResultJson = None
 
 
 class TraceGraph(Request, frozen=True, kw_only=True, tag="trace graph"):
@@ -269,3 +271,4 @@ class TraceGraph(Request, frozen=True, kw_only=True, tag="trace graph"):
     output: Annotated[str, output("File: .graphml (Gephi, yEd) or .dot (Graphviz).", "-o")]
     limit: Annotated[int, option("Draw at most this many nodes.", metavar="N", ge=1)] = 5000
     schema: Schema = None
+    json: ResultJson = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from hocket.api.progress import Progress
 from hocket.api.result import Result
@@ -51,6 +53,10 @@ class CheckedTraces(Result):
     def headline(self) -> str:
         warnings = len(self.findings) - self.errors
         return f"{self.num_ranks} ranks, {self.num_nodes} nodes: {self.errors} errors, {warnings} warnings"
+
+    def details(self) -> Mapping[str, Any]:
+        counts = {"num_ranks": self.num_ranks, "num_nodes": self.num_nodes, "num_errors": self.errors}
+        return {**counts, "findings": [asdict(each) for each in self.findings]}
 
     def summary(self) -> str:
         return printable_lines([*map(str, self.findings), self.headline()])

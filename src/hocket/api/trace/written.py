@@ -47,6 +47,10 @@ class WrittenTraces(Result):
         written = f"wrote {self.num_ranks} traces with {self.num_nodes} nodes to {self.folder}"
         return printable_lines([*self.before, written, *changes, *(f"  {line}" for line in self.after)])
 
+    def details(self) -> Mapping[str, Any]:
+        place = {"folder": str(self.folder), "prefix": self.prefix}
+        return {**place, "num_ranks": self.num_ranks, "num_nodes": self.num_nodes, "changes": dict(self.changes)}
+
     @property
     def path(self) -> Path:
         """What other verbs take as these traces."""

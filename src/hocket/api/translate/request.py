@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option
 from hocket.api.fields import output as written
-from hocket.api.parts import CostsFile
+from hocket.api.parts import CostsFile, ResultJson
 from hocket.api.request import Request
 
 __all__ = ["Translation"]
@@ -123,3 +123,4 @@ class Translation(Request, frozen=True, kw_only=True, tag="translate"):
     ranks_per_node: (
         Annotated[int, option("mscclpp: ranks that memory channels join; without it those of a node.", ge=1)] | None
     ) = None
+    json: ResultJson = None

@@ -3,6 +3,7 @@
 from hocket.report.charts.bars import Bar, BarPart, Mark, bar_chart
 from hocket.report.charts.drawing import Chart
 from hocket.report.charts.heat import HeatRow, heat_map
+from hocket.report.charts.matrix import matrix
 from hocket.report.charts.scales import Axis, time_axis
 from hocket.report.charts.timeline import Span, TimeRow, span_chart
 from hocket.report.charts.xy import Series, xy_chart
@@ -19,6 +20,7 @@ __all__ = [
     "TimeRow",
     "bar_chart",
     "heat_map",
+    "matrix",
     "span_chart",
     "time_axis",
     "xy_chart",

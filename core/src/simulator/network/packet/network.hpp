@@ -26,7 +26,12 @@ class PacketNetwork : public PacketState {
 
   template <class Engine>
   void inject(Engine& engine, uint32_t id, Picoseconds now) {
-    set_out(engine, id, now, now);
+    // What was ready before its rank came to send it is as old as that.
+    if constexpr (requires { engine.ready_at(id); }) {
+      set_out(engine, id, now, engine.ready_at(id));
+    } else {
+      set_out(engine, id, now, now);
+    }
   }
 
   template <class Engine>
@@ -170,6 +175,7 @@ class PacketNetwork : public PacketState {
     if (sending.sent == sending.bytes) {
       sending.queued = false;
       line.first = sending.next;
+      if constexpr (requires { engine.has_left(id); }) engine.has_left(sending.flight);
     }
     VirtualChannel& channel = lines_.channel(line.channel);
     const bool paced =
@@ -254,6 +260,9 @@ class PacketNetwork : public PacketState {
     ports_[link].packets += ports_.packets_on(link, packet.payload_bytes);
     engine.occupied(link, now, state.free_at, serialization, sending.flight);
     const Picoseconds tail = add_ps(state.free_at, state.latency_ps);
+    if constexpr (requires { engine.moves(id, sending.begin, now, tail); }) {
+      if (packet.offset == 0) engine.moves(sending.flight, sending.begin + packet.hop, now, tail);
+    }
     if (ends(sending, packet)) {
       engine.schedule(tail, NetworkEvent::kPacketThere, id);
     } else {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from hocket.api.nccl.naming import release_named
 from hocket.api.nccl.request import TunerCheck
@@ -30,6 +31,9 @@ class CheckedTable(Report):
     """What is wrong with a table; `exit_code` is not 0 where there are errors."""
 
     findings: tuple[TableFinding, ...] = ()
+
+    def details(self) -> Mapping[str, Any]:
+        return {"findings": [asdict(each) for each in self.findings]}
 
 
 def perform(request: TunerCheck, progress: Progress) -> CheckedTable:

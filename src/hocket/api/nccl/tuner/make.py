@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from hocket.api.nccl.naming import collectives_named, sizes_between
 from hocket.api.nccl.request import TunerTableRequest
@@ -36,6 +37,9 @@ class MadeTable(Report):
     """The rules of a table that was written; none where NCCL's own choices are the quickest, or constants are."""
 
     rules: tuple[TunerRule, ...] = ()
+
+    def details(self) -> Mapping[str, Any]:
+        return {"rules": [asdict(rule) for rule in self.rules]}
 
     def headline(self) -> str:
         return self.lines[-1]

@@ -18,7 +18,7 @@ from hocket.simulator.analysis import (
     outcome_of,
 )
 
-__all__ = ["answer"]
+__all__ = ["answer", "failed_outcome"]
 
 
 def answer(point: JobPoint) -> JobOutcome:
@@ -35,6 +35,11 @@ def answer(point: JobPoint) -> JobOutcome:
         return outcome_of(simulated_step(point.step, made.traces if made else None, SILENT).summary)
     except HocketError as error:
         return JobOutcome(skipped=str(error), because=SkipReason.SIMULATION)
+
+
+def failed_outcome(reason: str) -> JobOutcome:
+    """What a point has whose simulation did not end."""
+    return JobOutcome(skipped=reason, because=SkipReason.FAILURE)
 
 
 @lru_cache(maxsize=1)  # the next point is the same job, often, on the same topology by other algorithms

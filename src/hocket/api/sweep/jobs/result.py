@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from hocket.api.sweep.jobs.text import counted, sweep_lines
 from hocket.api.sweep.request import Sweep
 from hocket.api.sweep.result import SweepResult
 from hocket.base.text import printable_lines
 from hocket.simulator.analysis import Columns, SweptJobs
 
-__all__ = ["PAGE", "JobSweepResult"]
-
-PAGE = "report.html"
+__all__ = ["JobSweepResult"]
 
 
 class JobSweepResult(SweepResult):
-    """Columns, a row a point: `columns()["results"]`; `jobs`: what was found of each; `written`: the files made."""
+    """Columns, a row a point: `columns()["results"]`; `jobs`: what was found of each."""
 
     def __init__(self, request: Sweep, results: Columns, jobs: SweptJobs) -> None:
         super().__init__(request, results)
         self.jobs = jobs
-        self.written: list[Path] = []
 
     def headline(self) -> str:
         return counted(self.jobs)

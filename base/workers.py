@@ -1,0 +1,240 @@
+"""Processes that answer tasks one by one. One that dies or hangs costs no answer but that of the task it was at."""
+
+import os
+import pickle
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from hocket.base.errors import HocketError
+from hocket.base.task_process import LENGTH, READY, frame
+
+__all__ = ["Failed", "Workers"]
+
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+
+_TRIES = 2
+"""How often a task may be what a process is at when it dies."""
+_MODULE = "hocket.base.task_process"
+_BATCH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why a task has no answer: it raised something, its process died, or it took too long."""
+
+    reason: str
+
+
+class Workers:
+    """So many Python processes (None: one a processor core that this process may use). Each answers one task at a time;
+    one that dies is replaced, and the task it was at is tried once more, by itself. `limit_s`: seconds that a task may
+    take; a process that is at one for longer is killed, and replaced too.
+
+    They are gone when the block ends and when this process does, however it ends: they see their input close. Ctrl-C
+    does not reach them: the process that waits for them answers it.
+    """
+
+    def __init__(self, jobs: int | None = None, limit_s: float | None = None) -> None:
+        self._jobs = jobs or len(os.sched_getaffinity(0))
+        self._limit_s = limit_s
+        self._workers: list[_Worker] = []
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(
+        self, sort: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def __del__(self) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Ends the processes, in the middle of their tasks."""
+        for worker in self._workers:
+            worker.kill()
+        self._workers.clear()
+
+    def answers(
+        self, function: Callable[[Task], Answer], tasks: Sequence[Task]
+    ) -> Iterator[tuple[int, Answer | Failed]]:
+        """The place of each task in the sequence with its answer, as they come. The function is one of a module, which
+        other processes know by its name.
+
+        Raises HocketError where processes die before they begin.
+        """
+        yield from _Round(self._workers, self._jobs, self._limit_s, function, tasks).answers()
+
+
+class _Worker:
+    """A process, the tasks it has, in its order, and since when it is at the first."""
+
+    def __init__(self) -> None:
+        # What is blocked here stays blocked there, from the first instruction on.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", _MODULE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self.ready = False
+        self.places: deque[int] = deque()
+        self.since = 0.0
+        self._received = bytearray()
+
+    def send(self, content: object, places: Sequence[int]) -> None:
+        self.places.extend(places)
+        self.since = time.monotonic()
+        assert self.process.stdin is not None
+        left = memoryview(frame(content))
+        with suppress(BrokenPipeError):  # it is dead, which its output will tell
+            while left:
+                left = left[self.process.stdin.write(left) :]
+
+    def receive(self) -> tuple[list[Any], bool]:
+        """What it has sent, and whether it lives."""
+        assert self.process.stdout is not None
+        data = os.read(self.process.stdout.fileno(), 1 << 16)
+        self._received += data
+        found = []
+        while len(self._received) >= LENGTH.size:
+            end = LENGTH.size + LENGTH.unpack_from(self._received)[0]
+            if len(self._received) < end:
+                break
+            found.append(pickle.loads(bytes(self._received[LENGTH.size : end])))
+            del self._received[:end]
+        return found, bool(data)
+
+    def kill(self) -> str:
+        """Ends it. How it ended, in words."""
+        self.process.kill()
+        code = self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def died(self) -> str:
+        """How it ended by itself, in words."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(1.0)
+        return self.kill()
+
+
+class _Round(Generic[Task, Answer]):
+    """The tasks of one call, on workers that stay for the next."""
+
+    def __init__(
+        self,
+        workers: list[_Worker],
+        jobs: int,
+        limit_s: float | None,
+        function: Callable[[Task], Answer],
+        tasks: Sequence[Task],
+    ) -> None:
+        self.workers, self.jobs, self.limit_s = workers, jobs, limit_s
+        self.function, self.tasks = function, tasks
+        self.waiting = deque(range(len(tasks)))
+        self.suspects: deque[int] = deque()
+        self.deaths: Counter[int] = Counter()
+        self.answered = 0
+
+    def answers(self) -> Iterator[tuple[int, Answer | Failed]]:
+        with selectors.DefaultSelector() as selector:
+            for worker in self.workers:
+                selector.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
+            while self.answered < len(self.tasks):
+                self._start(selector)
+                self._feed()
+                for key, _ in selector.select(self._patience()):
+                    yield from self._heard(key.data, selector)
+                yield from self._overdue(selector)
+
+    def _start(self, selector: selectors.BaseSelector) -> None:
+        while len(self.workers) < min(self.jobs, len(self.tasks) - self.answered):
+            worker = _Worker()
+            self.workers.append(worker)
+            selector.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
+
+    def _feed(self) -> None:
+        """Tasks for those that have none; what was with a death stands alone."""
+        for worker in self.workers:
+            if not worker.ready or worker.places:
+                continue
+            if self.waiting:
+                share = -(-len(self.waiting) // (2 * self.jobs))
+                places = [self.waiting.popleft() for _ in range(min(_BATCH, share))]
+            elif self.suspects:
+                places = [self.suspects.popleft()]
+            else:
+                return
+            worker.send((self.function, [self.tasks[place] for place in places]), places)
+
+    def _patience(self) -> float | None:
+        """Seconds until the first task is overdue."""
+        if self.limit_s is None:
+            return None
+        begun = [worker.since for worker in self.workers if worker.places]
+        return max(0.0, min(begun) + self.limit_s - time.monotonic()) if begun else None
+
+    def _heard(self, worker: _Worker, selector: selectors.BaseSelector) -> Iterator[tuple[int, Answer | Failed]]:
+        messages, lives = worker.receive()
+        for message in messages:
+            worker.since = time.monotonic()
+            if message == READY:
+                worker.ready = True
+                continue
+            done, content = message
+            self.answered += 1
+            yield worker.places.popleft(), content if done else Failed(content)
+        if not lives:
+            yield from self._dead(worker, selector)
+
+    def _dead(self, worker: _Worker, selector: selectors.BaseSelector) -> Iterator[tuple[int, Failed]]:
+        place = worker.places.popleft() if worker.places else None
+        how = self._drop(worker, selector, worker.died)
+        if not worker.ready:
+            raise HocketError(
+                f"a worker process ended before it began ({how}): does {sys.executable} -m {_MODULE} start there?"
+            )
+        if place is None:
+            return
+        self.deaths[place] += 1
+        if self.deaths[place] < _TRIES:
+            self.suspects.append(place)
+            return
+        self.answered += 1
+        yield place, Failed(f"its process ended at it {_TRIES} times ({how}): out of memory, killed, or a crash")
+
+    def _overdue(self, selector: selectors.BaseSelector) -> Iterator[tuple[int, Failed]]:
+        if self.limit_s is None:
+            return
+        now = time.monotonic()
+        for worker in [each for each in self.workers if each.places and now - each.since >= self.limit_s]:
+            place = worker.places.popleft()
+            self._drop(worker, selector, worker.kill)
+            self.answered += 1
+            yield place, Failed(f"it took longer than {self.limit_s:g} s")
+
+    def _drop(self, worker: _Worker, selector: selectors.BaseSelector, end: Callable[[], str]) -> str:
+        """Ends a worker; what it had not begun waits again."""
+        selector.unregister(worker.process.stdout)  # type: ignore[arg-type]
+        self.workers.remove(worker)
+        self.waiting.extendleft(reversed(worker.places))
+        return end()

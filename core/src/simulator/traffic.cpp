@@ -1,0 +1,288 @@
+#include "hocket/simulator/traffic.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "event_queue.hpp"
+#include "hocket/error.hpp"
+#include "link_loads.hpp"
+#include "network/packet/network.hpp"
+
+namespace hocket::simulator {
+namespace {
+
+/// Numbers that look like chance, the same on every machine: integers alone.
+class Chance {
+ public:
+  explicit Chance(uint64_t seed) : state_(mix(seed)) {}
+
+  uint64_t next() { return mix(state_ += kStep); }
+  /// A number below `bound`, all alike.
+  int64_t below(int64_t bound) {
+    return static_cast<int64_t>(static_cast<unsigned __int128>(next()) * static_cast<uint64_t>(bound) >> 64);
+  }
+  /// A time that is exponentially distributed around `mean` (von Neumann 1951: runs of falling numbers, no logarithm).
+  Picoseconds around(Picoseconds mean) {
+    for (Picoseconds whole = 0;; whole = add_ps(whole, mean)) {
+      const uint64_t first = next();
+      bool odd = false;  // whether the number has fallen an odd number of times in a row
+      for (uint64_t last = first, drawn = next(); drawn < last; drawn = next()) {
+        last = drawn;
+        odd = !odd;
+      }
+      if (odd) continue;
+      return add_ps(
+          whole, static_cast<Picoseconds>(static_cast<unsigned __int128>(first) * static_cast<uint64_t>(mean) >> 64));
+    }
+  }
+
+ private:
+  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;  // of splitmix64
+  uint64_t state_;
+};
+
+/// A rank that sends.
+struct Origin {
+  Chance chance;
+  Picoseconds ready_at = 0;       // of its next message, in an open loop
+  std::deque<Picoseconds> slots;  // in a closed loop: since when it may send another one
+  bool sending = false;           // whether a message is not wholly out of it
+};
+
+/// A message under way.
+struct Message {
+  std::span<const int32_t> links;
+  Picoseconds ready_at;
+  std::array<Picoseconds, kStages> at;  // when each stage but the last ended, -1: it has not
+  int32_t rank;
+  bool far;
+  bool left;
+};
+
+/// Ranks that send by chance over one network of packets. An instant has two halves, as in the replay of jobs: its
+/// events first, then what ranks may send because of them, rank by rank.
+class TrafficRun {
+ public:
+  TrafficRun(const topology::Graph& graph, const LinkSettings& links, const PacketSettings& packets,
+             const TrafficSettings& traffic)
+      : graph_(graph), traffic_(traffic), network_(graph, links, packets, traffic.bins), loads_(graph) {
+    for (uint64_t rank = 0; std::cmp_less(rank, graph.num_ranks()); rank++) {
+      origins_.push_back({.chance = Chance(traffic.seed ^ mix(rank)), .slots = {}});
+    }
+    outcome_.arrived_from.assign(origins_.size(), 0);
+    outcome_.bins = LinkBins(graph.links().size(), traffic.bins);
+  }
+
+  TrafficOutcome run() {
+    for (size_t rank = 0; rank < origins_.size(); rank++) begin(static_cast<int32_t>(rank));
+    settle(0);
+    Picoseconds end = traffic_.until_ps;
+    while (!queue_.empty()) {
+      const Event event = queue_.pop();
+      if (event.time >= traffic_.until_ps && !traffic_.drains) break;
+      end = std::max(end, event.time);
+      outcome_.events++;
+      if (event.kind == kReadyEvent) {
+        freed_.push_back(static_cast<int32_t>(event.id));
+      } else {
+        network_.handle(*this, static_cast<NetworkEvent>(event.kind), event.id, event.time);
+      }
+      if (!queue_.more_now()) settle(event.time);
+    }
+    for (const Links::State& link : network_.links().states()) outcome_.links.push_back(link.use);
+    outcome_.packets = network_.use(end);
+    return std::move(outcome_);
+  }
+
+  // What the network sees of the engine.
+  Flight& flight(uint32_t id) { return flights_[id]; }
+  void schedule(Picoseconds time, NetworkEvent what, uint32_t id) {
+    queue_.push({within_horizon(time), static_cast<uint32_t>(what), id});
+  }
+  Picoseconds ready_at(uint32_t id) const { return messages_[id].ready_at; }
+  /// All messages of a rank follow one another on the link that they take.
+  Connection connection(uint32_t id) const {
+    return {-1 - messages_[id].rank, 0, static_cast<uint64_t>(*flights_[id].hop)};
+  }
+  void occupied(int32_t link, Picoseconds start, Picoseconds finish, Picoseconds busy, uint32_t) {
+    outcome_.bins.add(link, start, within_horizon(finish), busy);
+  }
+  void has_left(uint32_t id) {
+    Message& message = messages_[id];
+    if (std::exchange(message.left, true)) return;
+    origins_[message.rank].sending = false;
+    freed_.push_back(message.rank);
+  }
+  /// Notes when the first packet passes from stage to stage. What is lost is sent again: the first time counts.
+  void moves(uint32_t id, const int32_t* hop, Picoseconds now, Picoseconds tail) {
+    Message& message = messages_[id];
+    const auto ends = [&](Stage stage, Picoseconds time) {
+      Picoseconds& at = message.at[static_cast<size_t>(stage)];
+      if (at < 0) at = time;
+    };
+    const bool last = hop + 1 == message.links.data() + message.links.size();
+    const Picoseconds head = add_ps(now, graph_.links()[*hop].latency_ps);
+    ends(Stage::kSource, now);
+    if (message.far) {
+      if (outer(*hop)) {
+        ends(Stage::kSourceNetwork, now);  // where the rank itself is behind no NIC
+        ends(Stage::kSourceNic, now);
+        if (last || !outer(hop[1])) ends(Stage::kBetween, tail);
+      } else if (!last && outer(hop[1])) {
+        ends(Stage::kSourceNetwork, head);
+      } else if (message.at[static_cast<size_t>(Stage::kBetween)] >= 0) {
+        Picoseconds& there = message.at[static_cast<size_t>(Stage::kBetween)];
+        if (message.at[static_cast<size_t>(Stage::kDestinationNic)] < 0) there = std::min(there, now);
+        ends(Stage::kDestinationNic, now);
+      }
+    }
+    if (last) ends(Stage::kDestinationNetwork, head);
+  }
+  void deliver(uint32_t id, Picoseconds now) {
+    Message& message = messages_[id];
+    outcome_.arrived++;
+    if (traffic_.adaptive) loads_.remove(message.links, traffic_.message_bytes);
+    if (now >= traffic_.from_ps && now < traffic_.until_ps) count(message, now);
+    if (traffic_.window > 0) {
+      origins_[message.rank].slots.push_back(now);
+      freed_.push_back(message.rank);
+    }
+    free_.push_back(id);
+  }
+
+ private:
+  static constexpr uint32_t kReadyEvent = ~uint32_t{0};  // a rank's next message is ready; others: NetworkEvent
+
+  bool outer(int32_t link) const { return traffic_.outer[static_cast<size_t>(link)] != 0; }
+
+  /// The first message of a rank, or the first ones.
+  void begin(int32_t rank) {
+    Origin& origin = origins_[rank];
+    if (traffic_.window > 0) {
+      origin.slots.assign(static_cast<size_t>(traffic_.window), 0);
+    } else if (traffic_.gap_ps[rank] > 0) {
+      origin.ready_at = origin.chance.around(traffic_.gap_ps[rank]);
+    } else {
+      origin.ready_at = traffic_.until_ps;
+    }
+    freed_.push_back(rank);
+  }
+
+  /// Ends an instant: ranks that may send do.
+  void settle(Picoseconds now) {
+    // By index: what is sent may leave at once, and set its rank free again.
+    for (size_t at = 0; at < freed_.size(); at++) go_on(freed_[at], now);
+    freed_.clear();
+  }
+
+  /// The rank sends its next message if it is ready, else when it is.
+  void go_on(int32_t rank, Picoseconds now) {
+    Origin& origin = origins_[rank];
+    while (!origin.sending) {
+      Picoseconds ready_at = origin.ready_at;
+      if (traffic_.window > 0) {
+        if (origin.slots.empty() || now >= traffic_.until_ps) return;
+        ready_at = origin.slots.front();
+        origin.slots.pop_front();
+      } else {
+        if (ready_at >= traffic_.until_ps) return;
+        if (ready_at > now) return queue_.push({ready_at, kReadyEvent, static_cast<uint32_t>(rank)});
+        origin.ready_at = add_ps(ready_at, origin.chance.around(traffic_.gap_ps[rank]));
+      }
+      const bool far = origin.chance.below(kMillion) < traffic_.far_ppm;
+      const std::vector<int64_t>& offset = far ? traffic_.far : traffic_.near;
+      const int64_t choices = offset[rank + 1] - offset[rank];
+      if (choices > 0) send(rank, offset[rank] + origin.chance.below(choices), ready_at, now);
+    }
+  }
+
+  void send(int32_t rank, int64_t pair, Picoseconds ready_at, Picoseconds now) {
+    Origin& origin = origins_[rank];
+    const std::span<const int32_t> links = traffic_.paths.path(path_of(pair, origin.chance));
+    uint32_t id = static_cast<uint32_t>(flights_.size());
+    if (free_.empty()) {
+      flights_.emplace_back();
+      messages_.emplace_back();
+    } else {
+      id = free_.back();
+      free_.pop_back();
+    }
+    flights_[id] = {links.data(), links.data() + links.size(), traffic_.message_bytes, now, -1, 0, 0, 0};
+    messages_[id] = {links, ready_at, {}, rank, traffic_.is_far[pair] != 0, false};
+    messages_[id].at.fill(-1);
+    origin.sending = true;
+    outcome_.made++;
+    if (traffic_.adaptive) loads_.add(links, traffic_.message_bytes);
+    network_.inject(*this, id, now);
+  }
+
+  int64_t path_of(int64_t pair, Chance& chance) const {
+    const topology::Paths& paths = traffic_.paths;
+    if (paths.end(pair) - paths.first(pair) == 1) return paths.first(pair);
+    if (traffic_.adaptive) return loads_.least_loaded(paths, pair);
+    int64_t path = paths.first(pair);
+    for (int64_t left = chance.below(topology::kWholeShare); (left -= paths.share[path]) >= 0;) path++;
+    return path;
+  }
+
+  void count(const Message& message, Picoseconds now) {
+    outcome_.arrived_from[message.rank]++;
+    (message.far ? outcome_.far_arrived : outcome_.near_arrived)++;
+    (message.far ? outcome_.far : outcome_.near).add(now - message.ready_at);
+    if (!message.far) return;
+    Picoseconds before = message.ready_at;
+    for (size_t stage = 0; stage < kStages; stage++) {
+      // A stage that the path has not takes no time.
+      const Picoseconds end = stage + 1 == kStages ? now : std::max(before, message.at[stage]);
+      outcome_.parts[stage].add(end - before);
+      before = end;
+    }
+  }
+
+  static constexpr int64_t kMillion = 1'000'000;
+
+  const topology::Graph& graph_;
+  const TrafficSettings& traffic_;
+  PacketNetwork network_;
+  LinkLoads loads_;
+  EventQueue queue_;
+  std::vector<Origin> origins_;
+  std::vector<Flight> flights_;
+  std::vector<Message> messages_;  // of each flight
+  std::vector<uint32_t> free_;     // numbers of flights that are there
+  std::vector<int32_t> freed_;     // ranks that may send
+  TrafficOutcome outcome_;
+};
+
+void check(const topology::Graph& graph, const TrafficSettings& traffic) {
+  const auto require = [](bool holds, const char* what) {
+    if (!holds) throw SimulationError(std::string("traffic: ") + what);
+  };
+  traffic.paths.check(std::ssize(graph.links()));
+  const auto ranks = static_cast<size_t>(graph.num_ranks());
+  for (const std::vector<int64_t>* offset : {&traffic.near, &traffic.far}) {
+    require(offset->size() == ranks + 1 && std::ranges::is_sorted(*offset) && offset->front() >= 0 &&
+                offset->back() <= traffic.paths.num_pairs(),
+            "pairs of ranks are not numbered one after the other");
+  }
+  require(std::ssize(traffic.is_far) == traffic.paths.num_pairs(), "expected one byte a pair");
+  require(traffic.window > 0 || traffic.gap_ps.size() == ranks, "expected one mean gap a rank");
+  require(std::ranges::none_of(traffic.gap_ps, [](Picoseconds gap) { return gap < 0; }), "a gap is negative");
+  require(traffic.outer.size() == graph.links().size(), "expected one byte a link");
+  require(traffic.message_bytes > 0, "a message has no bytes");
+  require(0 <= traffic.from_ps && traffic.from_ps < traffic.until_ps, "there is no time to count in");
+  require(traffic.far_ppm >= 0 && traffic.far_ppm <= 1'000'000, "a share is not between none and all");
+}
+
+}  // namespace
+
+TrafficOutcome run_traffic(const topology::Graph& graph, const LinkSettings& links, const PacketSettings& packets,
+                           const TrafficSettings& traffic) {
+  check(graph, traffic);
+  return TrafficRun(graph, links, packets, traffic).run();
+}
+
+}  // namespace hocket::simulator

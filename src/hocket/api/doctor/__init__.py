@@ -1,0 +1,1 @@
+"""What is installed here, and what that is good for."""

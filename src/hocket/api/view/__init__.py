@@ -1,0 +1,1 @@
+"""Results in a folder, looked at in a browser."""

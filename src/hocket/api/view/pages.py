@@ -1,0 +1,148 @@
+"""The pages that the server makes: all runs, one of them, and two compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from hocket.api import exported
+from hocket.api.view.runs import StoredRun, json_in
+from hocket.base.units import format_bytes, format_time
+from hocket.report.page import Block, Cards, ChoiceForm, Code, PageLink, PageLinks, Section, Table, Text, render
+from hocket.simulator.analysis import Change
+
+__all__ = ["comparison_page", "list_page", "run_page", "when"]
+
+_MOST_ROWS = 500
+_MOST_TABLES = 40
+_HOME = PageLinks([PageLink("All runs", "/")])
+
+
+def when(changed_s: float) -> str:
+    """`2026-11-28 06:12:09`, of this machine's clock."""
+    return datetime.fromtimestamp(changed_s).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def list_page(folder: Path, runs: Sequence[StoredRun]) -> str:
+    """The runs, the newest first, and the choice of two predictions to compare."""
+    if not runs:
+        none = Text("No results yet: commands write them with --json FILE and --report FILE.")
+        return render("Results", str(folder), [Section("Runs", [none])])
+    rows: list[list[str | PageLink]] = [
+        [
+            PageLink(run.path, f"/run/{quote(run.path)}"),
+            run.words,
+            when(run.changed_s),
+            "-" if run.time_ps is None else format_time(run.time_ps),
+            "-" if run.bound_ps is None else format_time(run.bound_ps),
+            run.headline,
+            run.command,
+        ]
+        for run in runs
+    ]
+    heads = ["run", "command", "when", "time", "lower bound", "what it came to", "made by"]
+    sections = [Section("Runs", [Table(heads, rows, about="runs")])]
+    predictions = [(run.path, f"{run.path}: {run.headline}") for run in runs if run.is_prediction]
+    if len(predictions) > 1:
+        fields = [("first", "First", predictions), ("second", "Second", [*predictions[1:], predictions[0]])]
+        about = Text("What changed from the first prediction to the second: time, collectives, ranks and links.")
+        sections.append(Section("Compare", [about, ChoiceForm("/compare", fields, "Compare")]))
+    return render("Results", f"{folder}: {len(runs)} runs", sections)
+
+
+def run_page(folder: Path, run: StoredRun) -> str:
+    """What is known of a run: the command, its files, and the numbers of its JSON."""
+    cards = [("Command", f"hocket {run.words}", when(run.changed_s))]
+    if run.time_ps is not None:
+        bound = "" if run.bound_ps is None else f"lower bound {format_time(run.bound_ps)}"
+        cards.append(("Time", format_time(run.time_ps), bound))
+    reports = [PageLink("Report", f"/file/{quote(path)}") for path in run.files if path.endswith(".html")]
+    files = [PageLink(path, f"/file/{quote(path)}") for path in run.files]
+    summary: list[Block] = [PageLinks([*_HOME.links, *reports]), Cards(cards), Text(run.headline), Code(run.command)]
+    sections = [Section("Summary", [*summary, Text("Files:"), PageLinks(files)])]
+    if run.path.endswith(".json"):
+        sections += _sections(json_in(folder / run.path))
+    return render(run.path, run.headline, sections)
+
+
+def comparison_page(folder: Path, first: StoredRun, second: StoredRun) -> str:
+    """What `hocket compare` says of two predictions. Raises FormatError where one is none."""
+    result = exported("compare")(folder / first.path, folder / second.path)
+    found = result.comparison
+    times = [format_time(each.time_ps or 0) for each in (first, second)]
+    said = "slower" if result.slower_by > 0 else "faster"
+    cards = [("First", times[0], first.path), ("Second", times[1], second.path)]
+    cards.append(("Difference", f"{result.slower_by:+.2%}", f"the second is {said}" if result.slower_by else "none"))
+    sections = [Section("Summary", [_HOME, Cards(cards), *_changes(found.whole)])]
+    parts = {
+        "Collectives by kind": found.kinds,
+        "Collectives by process group": found.groups,
+        "Ends of ranks": found.ranks,
+        "Work of links": found.links,
+    }
+    sections += [Section(title, blocks) for title, changes in parts.items() if (blocks := [*_changes(changes)])]
+    return render("Comparison", f"{first.path} and {second.path}", sections)
+
+
+def _changes(changes: Sequence[Change]) -> Iterator[Block]:
+    if not changes:
+        return
+    rows = [
+        [
+            change.name,
+            format_time(change.first_ps),
+            format_time(change.second_ps),
+            f"{change.delta_ps / change.first_ps:+.1%}" if change.first_ps else "new",
+        ]
+        for change in changes[:_MOST_ROWS]
+    ]
+    yield Table(["what", "first", "second", "difference"], rows, about="differences")
+
+
+def _sections(content: dict[str, Any]) -> Iterator[Section]:
+    """Numbers and tables of any JSON: a section for each list of objects and each object of lists."""
+    single = [[name, _cell(name, value)] for name, value in content.items() if not isinstance(value, dict | list)]
+    if single:
+        yield Section("Numbers", [Table(["name", "value"], single, about="numbers")])
+    named = [(name, table) for name, value in content.items() for name, table in _tables(name, value)]
+    yield from (Section(name, [table]) for name, table in named[:_MOST_TABLES])
+
+
+def _tables(name: str, value: Any) -> Iterator[tuple[str, Table]]:
+    if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+        heads = list(dict.fromkeys(head for row in value[:_MOST_ROWS] for head in row))
+        rows = [[_cell(head, row.get(head)) for head in heads] for row in value[:_MOST_ROWS]]
+        yield name, Table(heads, rows, about=name)
+    elif isinstance(value, list) and value:
+        yield name, Table([name], [[_cell(name, each)] for each in value[:_MOST_ROWS]], about=name)
+    elif isinstance(value, dict) and value:
+        columns = {head: column for head, column in value.items() if isinstance(column, list)}
+        if columns and len({len(column) for column in columns.values()}) == 1 and len(columns) == len(value):
+            rows = [
+                [_cell(head, each) for head, each in zip(columns, row, strict=True)]
+                for row in zip(*(column[:_MOST_ROWS] for column in columns.values()), strict=True)
+            ]
+            if rows:
+                yield name, Table(list(columns), rows, about=name)
+            return
+        single = [[key, _cell(key, each)] for key, each in value.items() if not isinstance(each, dict | list)]
+        if single:
+            yield name, Table(["name", "value"], single[:_MOST_ROWS], about=name)
+        for key, each in value.items():
+            if isinstance(each, dict | list):
+                yield from _tables(f"{name}: {key}", each)
+
+
+def _cell(name: str, value: Any) -> str:
+    """The value in units that people read, by the end of its name."""
+    if isinstance(value, bool) or value is None:
+        return "-" if value is None else str(value).lower()
+    if isinstance(value, int) and 0 <= value < 2**62:
+        if name.endswith("_ps"):
+            return format_time(value)
+        if name.endswith("_bytes"):
+            return format_bytes(value)
+    return value if isinstance(value, str) else str(value)

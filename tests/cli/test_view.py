@@ -1,0 +1,222 @@
+"""`hocket view`: a real server, asked by hand for what it must not give, and looked at with a real browser."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from in_process import hocket
+
+RING = "ring:4,bandwidth=1GB/s,latency=1us"
+HOSTILE = "<img src=x onerror=alert(1)>'\"&\u202e|.json"
+SECRET = "secret of others"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two predictions, one with a page, a check in a folder below, what is nobody's, and ways out of the folder."""
+    place = tmp_path_factory.mktemp("view")
+    folder = place / "results"
+    (folder / "sub").mkdir(parents=True)
+    for name, bandwidth in (("one", 1), ("two", 2)):
+        topology = f"ring:4,bandwidth={bandwidth}GB/s,latency=1us"
+        made = ["--json", f"{name}.json", *(["--report", "one.html"] if name == "one" else [])]
+        assert hocket("simulate", "all_reduce", "-s", "1MiB", "-t", topology, *made, cwd=folder).returncode == 0
+    assert hocket("topology", "check", RING, "--json", "sub/check.json", cwd=folder).returncode == 0
+    content = json.loads((folder / "one.json").read_text())
+    content["topology"]["name"] = content["notes"] = f"{HOSTILE}<script>alert(2)</script>"
+    content["request"]["algorithm"] = ["</td><script>alert(3)</script>"]
+    content["collectives"][0]["kind"] = "x" * 3_000_000 + "<script>alert(4)</script>"
+    (folder / HOSTILE).write_text(json.dumps(content))
+    (folder / "wrong.json").write_text('{"request": {"verb": "simulate", "what": [1]}, "time_ps": "<b>"}')
+    image = '<img src="http://192.0.2.1/x" onerror="alert(5)">'
+    (folder / "evil.html").write_text(f'<p id="evil">page</p><script>document.title = "ran"</script>{image}')
+    (place / "secret.txt").write_text(SECRET)
+    (folder / "link.txt").symlink_to(place / "secret.txt")
+    (folder / "up").symlink_to(place)
+    (folder / ".hidden.txt").write_text(SECRET)
+    os.mkfifo(folder / "pipe.txt")
+    return folder
+
+
+@contextmanager
+def viewed(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The server, and its address."""
+    command = [sys.executable, "-m", "hocket", "view", str(folder), "--listen", "127.0.0.1:0"]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        try:
+            assert process.stdout
+            found = re.search(r"http://(127\.0\.0\.1:\d+)/", process.stdout.readline())
+            assert found, process.stderr and process.stderr.read()
+            yield process, found[1]
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def address(results: Path) -> Iterator[str]:
+    with viewed(results) as (_, address):
+        yield address
+
+
+def asked(address: str, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:
+    connection = http.client.HTTPConnection(address, timeout=20)
+    connection.putrequest(method, path, skip_host="Host" in headers)
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    body = answer.read().decode()
+    connection.close()
+    return answer.status, dict(answer.getheaders()), body
+
+
+OUTSIDE = [
+    "/file/../secret.txt",
+    "/file/%2e%2e/secret.txt",
+    "/file/..%2fsecret.txt",
+    "/file/sub/../../secret.txt",
+    "/file/%252e%252e/secret.txt",
+    "/file/..%5csecret.txt",
+    "/file//etc/passwd",
+    "/file/%2fetc%2fpasswd",
+    "/file/link.txt",
+    "/file/up/secret.txt",
+    "/file/.hidden.txt",
+    "/file/pipe.txt",
+    "/file/sub",
+    "/file/",
+    "/file/one.json%00.html",
+    "/file/./one.json",
+    "/run/../secret.txt",
+    "/run/link.txt",
+    "/compare?first=../secret.txt&second=one.json",
+    "/secret.txt",
+]
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_nothing_outside_of_the_folder_is_shown(path: str, address: str) -> None:
+    status, _, body = asked(address, path)
+    assert status == 404
+    assert SECRET not in body and "root:" not in body
+
+
+def test_what_is_no_address_is_refused(address: str) -> None:
+    assert asked(address, "/compare?" + "&".join("a" * 20))[::2] == (400, "Bad Request\n")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil", ""])
+def test_a_name_that_leads_here_from_elsewhere_is_refused(host: str, address: str) -> None:
+    status, _, body = asked(address, "/", Host=host)
+    assert status == 421 and "one.json" not in body
+
+
+@pytest.mark.parametrize("host", ["localhost:9000", "127.0.0.1", "[::1]:80"])
+def test_its_own_names_are_not(host: str, address: str) -> None:
+    assert asked(address, "/", Host=host)[0] == 200
+
+
+def test_it_only_reads(address: str, results: Path) -> None:
+    before = {path: path.lstat().st_mtime_ns for path in results.rglob("*")}
+    assert asked(address, "/")[0] == asked(address, "/run/one.json")[0] == 200
+    assert {asked(address, "/file/one.json", method)[0] for method in ("POST", "PUT", "DELETE", "OPTIONS")} == {501}
+    assert {path: path.lstat().st_mtime_ns for path in results.rglob("*")} == before
+
+
+def test_files_are_what_they_are_and_run_no_script(address: str, results: Path) -> None:
+    status, headers, body = asked(address, "/file/one.json")
+    assert (status, body) == (200, (results / "one.json").read_text())
+    assert headers["Content-Type"].startswith("text/plain") and headers["X-Content-Type-Options"] == "nosniff"
+    for path in ("/", "/run/one.json", "/file/evil.html"):
+        policy = asked(address, path)[1]["Content-Security-Policy"]
+        scripts = next(each for each in policy.split("; ") if each.startswith("script-src"))
+        assert re.fullmatch(r"script-src 'sha256-[\w+/=]+'", scripts) and "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+    assert asked(address, "/file/one.json", "HEAD")[2] == ""
+
+
+def test_a_port_that_is_taken_is_an_error(address: str, tmp_path: Path) -> None:
+    done = hocket("view", tmp_path, "--listen", address)
+    assert (done.returncode, "name another port" in done.stderr) == (3, True)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_it_cleanly(ending: signal.Signals, tmp_path: Path) -> None:
+    with viewed(tmp_path) as (process, address):
+        assert "No results yet" in asked(address, "/")[2]
+        process.send_signal(ending)
+        _, error = process.communicate(timeout=20)
+        assert (process.returncode, error) == (0, "ended\n")
+
+
+def test_runs_are_listed_without_a_server(results: Path, tmp_path: Path) -> None:
+    done = hocket("view", results, "--list", "--json", tmp_path / "runs.json")
+    assert done.returncode == 0, done.stderr
+    assert not {"\u202e", "\x1b"} & {*done.stdout}
+    runs = json.loads((tmp_path / "runs.json").read_text())["tables"]["runs"]
+    at = runs["path"].index("one.json")
+    assert runs["time_ps"][at] == json.loads((results / "one.json").read_text())["time_ps"]
+    assert runs["command"][at].startswith("hocket simulate all_reduce --topology ring:4,bandwidth=1GB/s")
+    assert {*runs["path"]} == {"one.json", "two.json", "sub/check.json", HOSTILE}
+    absent = hocket("view", tmp_path / "absent", "--list")
+    assert (absent.returncode, "is no folder" in absent.stderr) == (3, True)
+
+
+@pytest.mark.browser
+def test_runs_are_shown_and_compared_and_hostile_names_do_no_harm(results: Path, address: str, browser: Any) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python").Axe()
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    problems: list[str] = []
+    hosts: set[str] = set()
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on("dialog", lambda dialog: problems.append(dialog.message))
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+    page.goto(f"http://{address}/")
+    table = page.get_by_role("table", name="runs")
+    assert table.locator("tbody tr").count() == 4 and page.locator("img").count() == 0
+    assert page.locator("script").count() == 1
+    assert axe.run(page).violations_count == 0, axe.run(page).generate_report()
+    page.get_by_role("button", name="what it came to").click()  # the page's own script runs
+    assert table.locator("th").nth(5).get_attribute("aria-sort") == "ascending"
+    page.get_by_label("First").select_option("one.json")
+    page.get_by_label("Second").select_option("two.json")
+    page.get_by_role("button", name="Compare").click()
+    done = hocket("compare", results / "one.json", results / "two.json")
+    faster = re.search(r"  time +.* (\S+%)\n", done.stdout)
+    first = page.get_by_role("table", name="differences").first.locator("tbody tr").first
+    assert faster and first.inner_text().endswith(faster[1])
+    assert axe.run(page).violations_count == 0, axe.run(page).generate_report()
+    page.get_by_role("link", name="All runs").click()
+    page.get_by_role("link", name="one.json", exact=True).click()
+    time = page.locator(".card .value").nth(1).inner_text()
+    assert time in hocket("simulate", "all_reduce", "-s", "1MiB", "-t", RING).stdout
+    page.get_by_role("link", name="Report").click()
+    assert page.get_by_role("heading", name="Provenance").is_visible()
+    page.get_by_role("button", name="Dark colours").click()
+    page.goto(f"http://{address}/run/{quote(HOSTILE)}")
+    assert "<script>alert(2)</script>" in page.locator("main").inner_text()
+    assert axe.run(page).violations_count == 0, axe.run(page).generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+    assert (problems, hosts) == ([], {address})
+    page.goto(f"http://{address}/file/evil.html")
+    assert page.locator("#evil").is_visible() and page.title() != "ran"
+    assert problems and all("Content Security Policy" in each for each in problems)
+    shutil.rmtree(results / "sub")
+    page.goto(f"http://{address}/")
+    assert table.locator("tbody tr").count() == 3
+    context.close()
