@@ -400,12 +400,14 @@ def validate(
 def sweep(
     file: _Text, *, output: _Text = 'sweep', executor: _Text = 'serial', jobs: _Integer | None = None,
     cluster: _Text | None = None, time_limit: _Number | None = None, retry_failed: bool = False, parquet: bool = False,
+    json: _Text | None = None,
 ) -> _SweepResultOrOther:
     """Simulate every combination of the values in FILE: collectives by sizes, or models by plans, on topologies."""
 
 def sweep_plot(
     folder: _Text, *, output: _Text = 'plot.html', kind: _Text = 'curves', x: _Text | None = None,
     y: _Text | None = None, value: _Text | None = None, by: _Texts = (), each: _Text | None = None, log: bool = False,
+    json: _Text | None = None,
 ) -> SweepPlotResult:
     """Draw columns of a sweep's results: curves with both regimes and the knee, heat maps, Pareto fronts."""
 

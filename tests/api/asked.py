@@ -54,12 +54,8 @@ ASKED: dict[str, list[dict[str, Any]]] = {
             **{"json": "made.json", "report": "made.html"},
         }
     ],
-<<<<<<< HEAD
-    "sweep": [{"file": "sweep.yaml", "output": "swept"}],
-    "sweep plot": [{"folder": "swept_before", "output": "made.html"}],
-=======
     "sweep": [{"file": "sweep.yaml", "output": "swept", "json": "made.json"}],
->>>>>>> refs/h/E
+    "sweep plot": [{"folder": "swept_before", "output": "made.html", "json": "made.json"}],
     "synthesize": [
         {
             **{"collective": "all_gather", "topology": RING, "size": "64KiB", "chunks": 1, "output": "made.schedule"},

@@ -217,17 +217,12 @@ class Request(Part, frozen=True, kw_only=True, tag_field="verb"):
 
     def take_only(self, taken: Container[str], why: str) -> None:
         """Refuses fields that were given and are not among those taken, which would do nothing: a RequestError that
-<<<<<<< HEAD
-        begins with `why` and names them."""
-        idle = [name for name in self.set_fields() if name not in taken]
-=======
         begins with `why` and names them. The JSON that every result has is always taken."""
         idle = [
-            "/".join(field.flags)
+            field.name
             for field in self.fields()
             if field.name in self.set_fields() and field.name not in taken and not field.takes_any_result
         ]
->>>>>>> refs/h/E
         if idle:
             flags = {field.name: "/".join(field.flags) for field in self.fields()}
             raise RequestError(f"{why}: drop {', '.join(flags[name] for name in idle)}")
