@@ -72,7 +72,9 @@ _VERBS = (
     Verb("topology routes", "topology:TopologyRoutes", "Print routing tables, and check reach, loops and balance."),
     Verb("topology check", "topology:TopologyCheck", "Say whether a topology is right, or what is wrong."),
     Verb("simulate", "simulate:Simulation", "Predict times of traces, schedules and collectives."),
-    Verb("traffic", "traffic:SyntheticTraffic", "Simulate synthetic traffic with the packet model, over offered loads."),
+    Verb(
+        "traffic", "traffic:SyntheticTraffic", "Simulate synthetic traffic with the packet model, over offered loads."
+    ),
     Verb("step", "step:StepReport", "Show where a training step's time goes, and what would shorten it."),
     Verb("validate", "validate:JobValidation", "Compare a recorded job with its prediction."),
     Verb("sweep", "sweep:Sweep", "Simulate a grid of what-ifs, over collectives or plans of jobs; resumable."),
