@@ -19,7 +19,7 @@ class Fidelity:
     communicates. Whether to record what every link did when (for timelines), in about how many bins of time (even; 0:
     none) how busy it was, in constant memory, and what collectives take without any bytes (CollectiveTime.regime).
     Whether one rank may stand for all where all do alike (exact; it saves time and memory). How packets are (None: as
-    by default, of model packet alone).
+    by default, of models packet and ns3 alone).
 
     Raises SimulationError for an unknown model, a slowdown below 1, and an odd number of bins.
     """
@@ -40,8 +40,8 @@ class Fidelity:
             raise SimulationError(f"unknown model '{self.model}'; there are {', '.join(Model)}")
         if self.link_bins < 0 or self.link_bins % 2:
             raise SimulationError(f"link_bins must be even and not negative, got {self.link_bins}")
-        if self.packets is not None and self.model != Model.PACKET:
-            raise SimulationError(f"settings of packets are for model packet, {self.model} has none")
+        if self.packets is not None and self.model not in (Model.PACKET, Model.NS3):
+            raise SimulationError(f"settings of packets are for models packet and ns3, {self.model} has none")
         slowdown = self.overlap_slowdown
         if slowdown < 1 or slowdown.numerator >= 2**31:
             raise SimulationError(
@@ -51,12 +51,17 @@ class Fidelity:
     @property
     def shares_links(self) -> bool:
         """Whether links may be at several messages at a time, so that bounds in slots of messages do not hold."""
-        return self.model in (Model.ANALYTICAL, Model.FLOW, Model.PACKET)
+        return self.model in (Model.ANALYTICAL, Model.FLOW, Model.PACKET, Model.NS3)
 
     @property
     def may_fold(self) -> bool:
         """Whether one rank may stand for others that do alike: of packets not, whose inputs take turns at a switch."""
-        return self.fold and self.model != Model.PACKET
+        return self.fold and self.model not in (Model.PACKET, Model.NS3)
+
+    @property
+    def bins_links(self) -> bool:
+        """Whether there will be a record of how busy links were over time: ns-3's program keeps none."""
+        return self.link_bins > 0 and self.model != Model.NS3
 
     def routed(self, topology: Topology) -> FabricRouting:
         """How messages are routed. Raises TopologyError for a routing that is none for the topology."""

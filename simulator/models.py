@@ -34,6 +34,7 @@ class Model(StrEnum):
     CONGESTION = "congestion"
     FLOW = "flow"
     PACKET = "packet"
+    NS3 = "ns3"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,14 @@ NETWORK_MODELS = Registry(
             name=Model.PACKET,
             summary="packets through switches with finite buffers: PFC, credits or loss, ECN, waits behind others",
             leaves_out="the work of NICs; pauses, credits and acknowledgements take latency but no bandwidth",
-            validated_by="closed forms of packets in a pipeline; hand-computed incast, pauses and losses; conservation",
+            validated_by="ns-3, to the nanosecond; closed forms of packets in a pipeline; hand-computed incast, pauses"
+            " and losses; conservation",
+        ),
+        NetworkModel(
+            name=Model.NS3,
+            summary="the same messages on ns-3's point-to-point devices: an independent simulator, as a process",
+            leaves_out="flow control and losses (queues never fill), cut-through, adaptive routing; 20 times slower",
+            validated_by="it is the witness of `packet`",
         ),
     ),
     SimulationError,

@@ -34,6 +34,7 @@ class Arbitration(StrEnum):
 
     ROUND_ROBIN = "round_robin"
     AGE = "age"
+    FIFO = "fifo"
 
 
 @dataclass(frozen=True, slots=True)

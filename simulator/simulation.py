@@ -21,6 +21,7 @@ from hocket.simulator.intervals import covered_ps
 from hocket.simulator.launches import Launches
 from hocket.simulator.message_paths import message_paths, port_notes
 from hocket.simulator.models import Model, Queueing, Switching, per_link, setting_name
+from hocket.simulator.ns3_run import witnessed
 from hocket.simulator.outcome import Outcome
 from hocket.simulator.packet_channels import packet_notes, packet_settings
 from hocket.simulator.packets import PacketTraffic
@@ -103,7 +104,7 @@ def simulate(
         node_cause=outcome.cause,
         slowed_ps=workload.by_rank(outcome.slowed_ps),
         occupancy=_occupancy(outcome) if fidelity.record_links else None,
-        link_use=_link_use(outcome, topology.num_links) if fidelity.link_bins else None,
+        link_use=_link_use(outcome, topology.num_links) if fidelity.bins_links else None,
         events=outcome.events,
         folded=outcome.folded,
         notes=(*topology.notes, *workload.notes, *_notes(placed, followed or [], topology, fidelity, outcome.packets)),
@@ -282,14 +283,22 @@ def _run(
     if len(plans) < len(followed):
         spelled = {call: choice for call, choice in enumerate(followed) if not isinstance(choice, CollectivePlan)}
         expansion = Expansion(placed, spelled)
-        return expansion.folded_back(
-            run_engine(engine_job(expansion.workload, topology, routing), plans, topology, fidelity)
-        )
+        spelled_job = engine_job(expansion.workload, topology, routing)
+        return expansion.folded_back(_modelled(expansion.workload, spelled_job, plans, topology, fidelity))
     may_fold = fidelity.may_fold and not fidelity.record_links and workload.is_one_call_of(topology.num_ranks)
     folded = plans[0].folded if may_fold else None
     if folded is None:
-        return run_engine(job, plans, topology, fidelity)
+        return _modelled(workload, job, plans, topology, fidelity)
     return _replay(_job_alone((0,), 1, topology), [folded.plan], topology, fidelity).unfolded(folded.order, folded.link)
+
+
+def _modelled(
+    workload: Workload, job: Job, followed: list[CollectivePlan], topology: Topology, fidelity: Fidelity
+) -> Outcome:
+    """Runs the job of a workload under its model, in the engine or by another simulator."""
+    if fidelity.model == Model.NS3:
+        return witnessed(job, [choice.plan for choice in followed], workload, topology, fidelity)
+    return run_engine(job, followed, topology, fidelity)
 
 
 def run_engine(job: Job, followed: list[CollectivePlan], topology: Topology, fidelity: Fidelity) -> Outcome:
@@ -371,8 +380,10 @@ def _latency(choice: object, call: CollectiveCall, topology: Topology, fidelity:
 
 
 def _time_alone(choice: CollectivePlan, call: CollectiveCall, topology: Topology, fidelity: Fidelity) -> int:
-    """Picoseconds that a call takes when its group does nothing else."""
+    """Picoseconds that a call takes when its group does nothing else; ns-3 is not asked for rivals, but packets."""
     without_record = replace(fidelity, record_links=False, link_bins=0, latencies=False)
+    if fidelity.model == Model.NS3:
+        without_record = replace(without_record, model=Model.PACKET)
     folded = choice.folded if fidelity.may_fold and call.group == tuple(range(topology.num_ranks)) else None
     if folded is None:
         job, plan = _job_alone(call.group, topology.num_ranks, topology), choice.plan

@@ -15,6 +15,7 @@ from hocket.topology.routings.spray import ROUTINGS as SPRAY
 
 __all__ = [
     "RoutingTables",
+    "alike_links",
     "has_loop",
     "has_several_paths",
     "has_single_spines",
@@ -35,7 +36,8 @@ class RoutingTables:
 
     `pairs` of ranks, of which `arrived` arrive; the ranks in `looping` are destinations whose tables lead around;
     `most_paths` and `most_links` of a pair. `all_to_all` and `shift`: the bytes that each link carries a byte that each
-    rank sends, spread over all others, or all to the rank half of all ranks further.
+    rank sends, spread over all others, or all to the rank half of all ranks further. `shifts`: of each s from 1 up the
+    seconds that the busiest link needs for a byte of each rank to the one s further (float64; empty of large ones).
     """
 
     node: NDArray[np.int32]
@@ -49,6 +51,7 @@ class RoutingTables:
     most_links: int
     all_to_all: NDArray[np.float64]
     shift: NDArray[np.float64]
+    shifts: NDArray[np.float64]
 
 
 def routing_tables(topology: Topology, routing: FabricRouting) -> RoutingTables:
@@ -63,6 +66,7 @@ def routing_tables(topology: Topology, routing: FabricRouting) -> RoutingTables:
     load = np.zeros(topology.num_links)
     pairs = arrived = most_paths = most_links = 0
     looping: list[int] = []
+    of_shifts = np.zeros(ranks * topology.num_links if ranks * topology.num_links <= _MOST_CELLS else 0)
     for destinations in _batches(topology):
         asked = np.array([(src, dst) for dst in destinations for src in range(ranks) if src != dst], np.int32)
         paths = routing.paths(topology, asked.reshape(-1, 2))
@@ -70,6 +74,8 @@ def routing_tables(topology: Topology, routing: FabricRouting) -> RoutingTables:
         pairs, arrived = pairs + len(asked), arrived + num_arrived(topology, asked, paths)
         most_paths = max(most_paths, int(paths.counts.max(initial=0)))
         most_links = max(most_links, int(np.diff(paths.link_offset).max(initial=0)))
+        if len(of_shifts):
+            of_shifts += _carried(paths, (asked[:, 1] - asked[:, 0]) % ranks, ranks, topology.num_links).ravel()
         row, link = np.nonzero(carried)
         order = np.lexsort((link, topology.src[link], row))
         row, link = row[order], link[order]
@@ -83,7 +89,9 @@ def routing_tables(topology: Topology, routing: FabricRouting) -> RoutingTables:
     order = np.lexsort((taken, destination, nodes))
     part = np.concatenate(parts)[order]
     counts = (pairs, arrived, looping, most_paths, most_links)
-    return RoutingTables(nodes[order], destination[order], taken[order], part, *counts, load, _shift(topology, routing))
+    shifts = (of_shifts.reshape(-1, topology.num_links)[1:] / topology.bandwidth).max(axis=1)
+    loads = (load, _shift(topology, routing), shifts)
+    return RoutingTables(nodes[order], destination[order], taken[order], part, *counts, *loads)
 
 
 @lru_cache(maxsize=16)
@@ -113,6 +121,20 @@ def has_single_spines(topology: Topology) -> bool:
     inner[topology.src[~fabric]] = inner[topology.dst[~fabric]] = True
     above = fabric & ~inner[topology.src] & ~inner[topology.dst]
     return bool(above.any()) and not has_several_paths(topology)
+
+
+def alike_links(topology: Topology) -> NDArray[np.int64]:
+    """A number for each link, the same for those of one class whose ends are as many links from the nearest rank."""
+    far = np.full(topology.num_nodes, topology.num_nodes)
+    far[: topology.num_ranks] = 0
+    while True:
+        nearer = far.copy()
+        np.minimum.at(nearer, topology.src, far[topology.dst] + 1)
+        if np.array_equal(nearer, far):
+            break
+        far = nearer
+    kinds = np.stack([topology.link_class, far[topology.src], far[topology.dst]])
+    return np.asarray(np.unique(kinds, axis=1, return_inverse=True)[1], np.int64).ravel()
 
 
 def one_path_notes(topology: Topology) -> tuple[str, ...]:

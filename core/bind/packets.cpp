@@ -7,6 +7,7 @@
 #include "bind.hpp"
 #include "hocket/error.hpp"
 #include "hocket/simulator/buffer_circle.hpp"
+#include "hocket/simulator/message_graph.hpp"
 #include "packets.hpp"
 
 namespace hocket::bind {
@@ -54,7 +55,7 @@ void init_settings(PacketSettings* self, In<int64_t> payload, In<int64_t> header
                    int64_t mark_ppm, int64_t retransmit_ps, uint64_t seed) {
   require(channels > 0 && channels <= std::numeric_limits<uint8_t>::max(), "no such number of virtual channels");
   require(flow_control <= static_cast<uint8_t>(FlowControl::kNone), "unknown flow control");
-  require(arbitration <= static_cast<uint8_t>(Arbitration::kAge), "unknown arbitration");
+  require(arbitration <= static_cast<uint8_t>(Arbitration::kFifo), "unknown arbitration");
   require(mark_from_bytes >= 0 && mark_all_bytes >= 0 && mark_ppm >= 0 && mark_ppm <= 1'000'000, "no such marks");
   require(retransmit_ps > 0, "the time after which it is sent again is not positive");
   std::vector<LinkFormat> formats = formats_of(payload, header, buffer, ack, ack_every, split, train);
@@ -79,6 +80,27 @@ nb::tuple waits_of(const Job& job, const std::vector<const Plan*>& plans, const 
     found = buffer_waits(job, plans, graph);
   }
   return nb::make_tuple(give(std::move(found.circle)), found.most_buffers);
+}
+
+nb::dict graph_of(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
+                  const PacketSettings& packets, int64_t most_steps) {
+  MessageGraph found;
+  {
+    nb::gil_scoped_release release;
+    found = message_graph(job, plans, graph, packets, most_steps);
+  }
+  nb::dict result;
+  result["kind"] = give(std::move(found.kind));
+  result["amount"] = give(std::move(found.amount));
+  result["place"] = give(std::move(found.place));
+  result["needs"] = give(std::move(found.needs));
+  result["link_offset"] = give(std::move(found.link_offset));
+  result["links"] = give(std::move(found.links));
+  result["from_step"] = give(std::move(found.from));
+  result["to_step"] = give(std::move(found.to));
+  result["begin"] = give(std::move(found.begin));
+  result["end"] = give(std::move(found.end));
+  return result;
 }
 
 }  // namespace
@@ -124,6 +146,7 @@ void bind_packets(nb::module_& m) {
       .def("__init__", &init_settings, "payload_bytes"_a, "header_bytes"_a, "buffer_bytes"_a, "ack_bytes"_a,
            "ack_every"_a, "split_ps"_a, "format_of"_a, "train"_a, "flow_control"_a, "arbitration"_a, "channels"_a,
            "marks"_a, "mark_from_bytes"_a, "mark_all_bytes"_a, "mark_ppm"_a, "retransmit_ps"_a, "seed"_a);
+  m.def("message_graph", &graph_of, "job"_a, "plans"_a, "graph"_a, "packets"_a, "most_steps"_a);
   m.def("buffer_waits", &waits_of, "job"_a, "plans"_a, "graph"_a);
 }
 

@@ -339,8 +339,8 @@ def topology_save(
     """Write a topology as YAML of ours, to edit or to keep, or one node as NCCL sees it as its XML."""
 
 def topology_routes(
-    topology: _Text, *, routing: _Text | None = None, without: _Texts = (), degrade: _Texts = (), load: _Texts = (),
-    json: _Text | None = None, csv: _Text | None = None,
+    topology: _Text, *, routing: _Text | None = None, balanced: bool = False, without: _Texts = (),
+    degrade: _Texts = (), load: _Texts = (), json: _Text | None = None, csv: _Text | None = None,
 ) -> CheckedRoutes:
     """Print the routing tables, check that all pairs arrive without loops, and say how evenly links are loaded by an
     all-to-all and by a shift (each rank sends to the one half of all ranks further). Exit code 1: it fails."""

@@ -117,21 +117,23 @@ class TrafficRun {
     freed_.push_back(message.rank);
   }
   /// Notes when the first packet passes from stage to stage. What is lost is sent again: the first time counts.
-  void moves(uint32_t id, const int32_t* hop, Picoseconds now, Picoseconds tail) {
+  void moves(uint32_t id, const int32_t* hop, bool first, bool last, Picoseconds now, Picoseconds tail) {
+    const bool between = outer(*hop), before = first || outer(hop[-1]), after = last || outer(hop[1]);
+    // Most hops are between others alike, and a look at the message is what they would cost.
+    if (!first && !last && before == between && between == after) return;
     Message& message = messages_[id];
     const auto ends = [&](Stage stage, Picoseconds time) {
       Picoseconds& at = message.at[static_cast<size_t>(stage)];
       if (at < 0) at = time;
     };
-    const bool last = hop + 1 == message.links.data() + message.links.size();
     const Picoseconds head = add_ps(now, graph_.links()[*hop].latency_ps);
     ends(Stage::kSource, now);
     if (message.far) {
-      if (outer(*hop)) {
+      if (between) {
         ends(Stage::kSourceNetwork, now);  // where the rank itself is behind no NIC
         ends(Stage::kSourceNic, now);
-        if (last || !outer(hop[1])) ends(Stage::kBetween, tail);
-      } else if (!last && outer(hop[1])) {
+        if (last || !after) ends(Stage::kBetween, tail);
+      } else if (!last && after) {
         ends(Stage::kSourceNetwork, head);
       } else if (message.at[static_cast<size_t>(Stage::kBetween)] >= 0) {
         Picoseconds& there = message.at[static_cast<size_t>(Stage::kBetween)];

@@ -116,6 +116,9 @@ def traffic(
     bins: int,
     outer: NDArray[np.uint8],
 ) -> dict[str, Any]: ...
+def message_graph(
+    job: Job, plans: Sequence[Plan], graph: Graph, packets: PacketSettings, most_steps: int
+) -> dict[str, NDArray[Any]]: ...
 def buffer_waits(job: Job, plans: Sequence[Plan], graph: Graph) -> tuple[NDArray[np.int32], int]: ...
 def program_time(
     kind: NDArray[np.uint8],

@@ -184,3 +184,20 @@ def test_explain_tells_what_else_was_tried(tmp_path: Path) -> None:
     assert "1.000x" in first and "one_shot" in first
     refused = synthesize("all_reduce", "-t", MACHINE, "-s", "1KiB", "--explain")
     assert refused.returncode == 2 and "name it with --for" in refused.stderr
+
+
+def test_sizes_that_more_files_would_serve_are_told(tmp_path: Path) -> None:
+    """MSCCL loads four files, two for each kind of call."""
+    done = synthesize(
+        *("all_reduce", "-t", "dgx-h100:nodes=2,gpus=4", "-s", "1KiB..32MiB:181", "--for", "msccl"),
+        *("-o", str(tmp_path / "b"), "--explain", "--json", str(tmp_path / "x.json")),
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "x.json").read_text())["rows"]
+    missed = [
+        row for row in rows if row["file"] is None and row["tried"][0]["time_ps"] * 65 < row["stock"]["time_ps"] * 64
+    ]
+    told = [line for line in done.stdout.splitlines() if "msccl loads no more files" in line]
+    assert len(told) == bool(missed)
+    for row in missed:
+        assert f"{row['size_bytes'] >> 20} MiB" in told[0]

@@ -21,6 +21,7 @@ enum class FlowControl : uint8_t {
 enum class Arbitration : uint8_t {
   kRoundRobin,  // one packet of each in turn
   kAge,         // the packet whose message is the oldest
+  kFifo,        // the packet that came to the switch first
 };
 
 /// ECN marks and the rates that senders choose by them: DCQCN as published (Zhu et al., SIGCOMM 2015), without its

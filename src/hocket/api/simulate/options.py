@@ -42,12 +42,19 @@ def fidelity_of(chosen: FidelityOptions, outputs: PredictionOutputs) -> Fidelity
     model = one_of("--model", chosen.model or Model.CONGESTION, Model)
     if chosen.queueing and model != Model.CONGESTION:
         raise RequestError(f"--queueing: disciplines are for model congestion, {model} has no queues: drop it")
-    if chosen.packets is not None and model != Model.PACKET:
-        raise RequestError(f"--packets: they are for model packet, {model} has none: add --model packet, or drop it")
+    if chosen.packets is not None and model not in (Model.PACKET, Model.NS3):
+        raise RequestError(
+            f"--packets: they are for models packet and ns3, {model} has none: add --model packet, or drop it"
+        )
+    switching = link_setting("--switching", chosen.switching or [Switching.CUT_THROUGH], Switching)
+    if model == Model.NS3:
+        if chosen.switching and set(switching.values()) != {Switching.STORE_AND_FORWARD}:
+            raise RequestError("--switching: ns-3's devices store and forward: drop it, or take --model packet")
+        switching = {"*": Switching.STORE_AND_FORWARD}
     analysed = bool(outputs.tables or outputs.report)
     return Fidelity(
         model,
-        link_setting("--switching", chosen.switching or [Switching.CUT_THROUGH], Switching),
+        switching,
         link_setting("--queueing", chosen.queueing or [Queueing.FIFO], Queueing),
         fraction("--overlap-slowdown", chosen.overlap_slowdown, 1),
         record_links=outputs.timeline is not None,

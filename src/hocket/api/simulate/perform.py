@@ -23,12 +23,14 @@ from hocket.base.strict_yaml import nearest
 from hocket.nccl.words import is_nccl
 from hocket.schedule import NAMED_KINDS
 from hocket.simulator.algorithm_choice import LIBRARY
+from hocket.simulator.models import Model
 
 with late_imports(__name__):
     from hocket.api.simulate import collective, job, program, sendrecv
     from hocket.schedule import AnySchedule
     from hocket.schedule import load_expanded as load_schedule
     from hocket.simulator import simulate_schedule
+    from hocket.simulator.ns3_build import built_witness
 
 __all__ = ["perform", "predict_schedule", "question_of"]
 
@@ -87,6 +89,8 @@ def predict_schedule(request: Simulation, schedule: AnySchedule) -> SimulationRe
 def question_of(request: Simulation, progress: Progress) -> Question:
     check_outputs(request.outputs)
     fidelity = fidelity_of(request.fidelity, request.outputs)
+    if fidelity.model == Model.NS3:
+        built_witness(progress.note)
     return Question(request, fidelity, disturbance_of(request.disturbances), progress)
 
 

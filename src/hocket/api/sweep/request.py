@@ -19,9 +19,8 @@ class Sweep(Request, frozen=True, kw_only=True, tag="sweep"):
     writes_in_steps: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = (
         "hocket sweep sweep.yaml -o sweep/ --executor local --jobs 8",
-        "mpiexec -n 9 hocket sweep sweep.yaml -o sweep/ --executor mpi",
         "hocket sweep sweep.yaml -o sweep/ --executor dask --cluster slurm:jobs=4,cores=16,memory=64GB",
-        "hocket sweep examples/sweep_jobs.yaml -o swept/ --executor local --time-limit 600",
+        "hocket sweep examples/sweep_jobs.yaml -o swept/ --executor mpi --time-limit 600",
     )
 
     file: Annotated[

@@ -106,6 +106,7 @@ class ProgramsResult(Result):
         if whole:
             sizes = ", ".join(format_bytes(row.size_bytes) for row in whole)
             yield f"note: {self.request.runtime} runs its own algorithm at {sizes}: no program's chunks divide it"
+        yield from self._unserved()
         if self.request.explain:
             for row in self.rows:
                 yield from _explained(row, self.compared[row.size_bytes])
@@ -120,6 +121,21 @@ class ProgramsResult(Result):
         files = len(self.report.bundle.files)
         programs = f"{files} program{'s' * (files > 1)}"
         yield f"written: {programs} to {self.folder}; {self.folder}/README.md says how to run them"
+
+    def _unserved(self) -> Iterator[str]:
+        """Sizes at which a program is quicker than the stock library, and that no file of the bundle serves."""
+        gains = {
+            row.size_bytes: row.stock.time_ps / tried[0].time_ps
+            for row in self.rows
+            if row.file is None and row.stock and (tried := self.compared[row.size_bytes].quickest)
+        }
+        missed = {size: gain for size, gain in gains.items() if gain > 1 + 1 / _WORTH_A_FILE}
+        if missed and self.report is not None:
+            sizes = ", ".join(map(format_bytes, missed))
+            yield (
+                f"note: at {sizes} programs are up to {max(missed.values()):.2f} times quicker than the stock library,"
+                f" and {self.request.runtime} loads no more files: a bundle for these sizes alone has them"
+            )
 
     def as_json(self) -> dict[str, Any]:
         """Times are in ps."""
@@ -150,6 +166,7 @@ class ProgramsResult(Result):
             write_json(self.request.json, self.as_json())
 
 
+_WORTH_A_FILE = 64  # a program that gains less than a 64th gets no file
 _SHOWN = 5  # programs of a size that --explain tells of
 
 

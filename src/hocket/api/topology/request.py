@@ -66,6 +66,7 @@ class TopologyRoutes(Request, frozen=True, kw_only=True, tag="topology routes"):
 
     examples: ClassVar[tuple[str, ...]] = (
         "hocket topology routes fat_tree:8x4,spines=8,bandwidth=50GB/s,latency=500ns",
+        "hocket topology routes rlft:8,bandwidth=50GB/s,latency=500ns --routing d_mod_k --balanced",
         "hocket topology routes dgx-h100:nodes=2 --routing ecmp:seed=3 --csv tables.csv",
     )
     performer: ClassVar[str] = f"{_ROOM}.routes:routes"
@@ -78,6 +79,10 @@ class TopologyRoutes(Request, frozen=True, kw_only=True, tag="topology routes"):
             known="hocket.topology:ROUTINGS",
         ),
     ] = None
+    balanced: Annotated[
+        bool,
+        option("Fail too where some link carries over 1 % more of the all-to-all than those like it do."),
+    ] = False
     failures: Failures = Failures()
     json: Annotated[str | None, written("Also write tables, loads of links and the checks here.")] = None
     csv: Annotated[str | None, written("Also write the tables here: node, destination, link, next node, part.")] = None

@@ -22,11 +22,12 @@ from hocket.base.text import cell, printable_lines
 from hocket.base.units import format_bandwidth
 from hocket.topology import FabricRouting, Topology, node_name, read_routing, routing_of
 from hocket.topology.naming import spans
-from hocket.topology.routing_tables import RoutingTables, one_path_notes, routing_tables
+from hocket.topology.routing_tables import RoutingTables, alike_links, one_path_notes, routing_tables
 
 __all__ = ["CheckedRoutes", "routes"]
 
 _MOST_LINES = 200
+_UNEVEN = 1.01
 _SAME = 1e-9  # parts that differ by less are of one share that did not divide
 
 
@@ -62,7 +63,20 @@ class CheckedRoutes(Result):
         if found.looping:
             where = f"the tables of {self.routing.name} lead around"
             self.warnings = [*self.warnings, f"failed: {where} on the way to rank {spans(found.looping)}"]
+        if self.request.balanced:
+            self.warnings = [*self.warnings, *self._uneven()]
         self.exit_code = ExitCode.CHECK_FAILED if self.warnings else ExitCode.DONE
+
+    def _uneven(self) -> Iterator[str]:
+        """What to say of links that carry more of the all-to-all than those like them."""
+        topology, load = self.topology, self.found.all_to_all / self.topology.bandwidth
+        alike = alike_links(topology)
+        for kind in range(int(alike.max()) + 1):
+            links = np.flatnonzero(alike == kind)
+            mean, most = load[links].mean(), int(links[load[links].argmax()])
+            if load[most] > _UNEVEN * mean:
+                name = topology.link_name(most)
+                yield f"failed: not balanced: {name} carries {load[most] / mean:.3g} times the mean of links like it"
 
     def headline(self) -> str:
         found = self.found
@@ -107,7 +121,8 @@ class CheckedRoutes(Result):
         }
         counts = {"pairs": found.pairs, "arrived": found.arrived, "looping": found.looping}
         most = {"most_paths": found.most_paths, "most_links": found.most_links}
-        balance = {name: self._balance(load) for name, load in self._loads()}
+        balance: dict[str, Any] = {name: self._balance(load) for name, load in self._loads()}
+        balance["shifts"] = self._shifts()
         named = {"topology": self.topology.name, "fingerprint": self.topology.fingerprint, "routing": self.routing.name}
         return {**named, **counts, **most, "balance": balance, **tables, "request": self.request.to_plain()}
 
@@ -148,11 +163,31 @@ class CheckedRoutes(Result):
                 used = f"{at['least']:.1%} to {at['most']:.1%} busy, mean {at['mean']:.1%}"
                 label = f"dimension {kind}" if kind.isdecimal() else kind
                 yield f"  {label:<10} {at['links']} links, {at['idle']} idle, {used}"
+        yield from self._shift_lines()
         lines = list(self._tables())
         yield from lines[:_MOST_LINES]
         if len(lines) > _MOST_LINES:
             yield f"and {len(lines) - _MOST_LINES} lines more: --csv FILE has all"
         yield from self._written
+
+    def _shift_lines(self) -> Iterator[str]:
+        """What each rank can send in the worst and the best of all shifts."""
+        if (shifts := self._shifts()) is None:
+            return
+        worst, best = (format_bandwidth(round(shifts[name])) for name in ("least", "most"))
+        if worst == best:
+            yield f"{'shifts':<12} {worst} a rank in each of the {shifts['shifts']}"
+        else:
+            by = f"to rank + {shifts['worst']}"
+            yield f"{'shifts':<12} {worst} a rank in the worst of the {shifts['shifts']} ({by}), {best} in the best"
+
+    def _shifts(self) -> dict[str, Any] | None:
+        """Of all shifts: how many, the bandwidth (bytes/s) of a rank in the worst and the best, which is worst."""
+        busy = self.found.shifts
+        if not len(busy):
+            return None
+        bandwidths = {"least": float(1 / busy.max()), "most": float(1 / busy.min())}
+        return {"shifts": len(busy), "worst": int(busy.argmax()) + 1, **bandwidths}
 
     def _tables(self) -> Iterator[str]:
         """Of each node where there is a choice of links: destinations that it sends on alike, a line."""

@@ -55,8 +55,9 @@ class LineTable {
   };
   static constexpr size_t kFirstSize = 64;  // a power of two, as all sizes
 
-  // Fibonacci hashing: ports of a switch are neighbours, and so are their numbers.
-  size_t home(uint64_t key) const { return (key * 0x9e3779b97f4a7c15u >> 20) & (entries_.size() - 1); }
+  // Fibonacci hashing: ports of a switch are neighbours, and so are their numbers. Bits below the 32nd are those of the
+  // link alone, for which all buffers of a switch may wait.
+  size_t home(uint64_t key) const { return (key * 0x9e3779b97f4a7c15u >> 40) & (entries_.size() - 1); }
   size_t next(size_t at) const { return (at + 1) & (entries_.size() - 1); }
 
   void grow() {

@@ -136,6 +136,8 @@ class PacketNetwork : public PacketState {
       if (channel.last == kNone || channel.paused) continue;
       if (settings_.arbitration == Arbitration::kAge) {
         lines_.put_first(channel, [&](const Line& line) { return ready_at(line); });
+      } else if (settings_.arbitration == Arbitration::kFifo) {
+        lines_.put_first(channel, [&](const Line& line) { return came_at(line); });
       }
       const Line& line = lines_[lines_.first(channel)];
       if (!admits(engine, id, room_for(line), now)) continue;
@@ -260,10 +262,13 @@ class PacketNetwork : public PacketState {
     ports_[link].packets += ports_.packets_on(link, packet.payload_bytes);
     engine.occupied(link, now, state.free_at, serialization, sending.flight);
     const Picoseconds tail = add_ps(state.free_at, state.latency_ps);
-    if constexpr (requires { engine.moves(id, sending.begin, now, tail); }) {
-      if (packet.offset == 0) engine.moves(sending.flight, sending.begin + packet.hop, now, tail);
+    const bool last = ends(sending, packet);
+    if constexpr (requires { engine.moves(id, sending.begin, true, true, now, tail); }) {
+      if (packet.offset == 0) {
+        engine.moves(sending.flight, sending.begin + packet.hop, packet.hop == 0, last, now, tail);
+      }
     }
-    if (ends(sending, packet)) {
+    if (last) {
       engine.schedule(tail, NetworkEvent::kPacketThere, id);
     } else {
       if (!takes_all()) lines_.channel(channel_at(sending, packet)).room -= packet.link_bytes;
@@ -298,6 +303,7 @@ class PacketNetwork : public PacketState {
       engine.schedule(add_ps(now, links_[buffer / per_link_].latency_ps), NetworkEvent::kPaused,
                       static_cast<uint32_t>(buffer));
     }
+    packet.came_at = now;
     ports_.wait(link, bytes, now);
     if (settings_.rate.active && !packet.marked && ports_.marks(link)) {
       packet.marked = true;

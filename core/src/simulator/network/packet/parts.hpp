@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "../flight.hpp"
 #include "hocket/simulator/packets.hpp"
+#include "hocket/topology/paths.hpp"
 #include "line_table.hpp"
 #include "rate_control.hpp"
 
@@ -16,6 +18,19 @@ inline uint64_t mix(uint64_t number) {
   number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9u;
   number = (number ^ number >> 27) * 0x94d049bb133111ebu;
   return number ^ number >> 31;
+}
+
+/// What a path takes of a message, in whole packets: cuts lie where shares say, shifted by a part of a packet that
+/// differs from message to message, so that single packets of many messages spread too.
+inline int64_t part_of_message(const PacketSettings& settings, int64_t share_before, int64_t share, int64_t bytes,
+                               uint64_t number) {
+  const int64_t payload = settings.formats[0].payload_bytes, packets = settings.formats[0].packets(bytes);
+  const auto shift = static_cast<int64_t>(mix(settings.seed ^ number) % topology::kWholeShare);
+  const auto cut = [&](int64_t shares) {
+    const auto whole = (static_cast<__int128>(packets) * shares + shift) / topology::kWholeShare;
+    return std::min(bytes, static_cast<int64_t>(whole) * payload);
+  };
+  return cut(share_before + share) - cut(share_before);
 }
 
 /// Objects by number, of which those that are done are used again.
@@ -44,6 +59,7 @@ class Pool {
 /// A packet on its way, or a train of them.
 struct Packet {
   Picoseconds sent_at;  // when its first byte went
+  Picoseconds came_at;  // to the switch at which it waits
   int64_t offset;       // of its first byte in the message
   uint32_t sending;
   int32_t payload_bytes, link_bytes;  // of the message; on the link that it came by

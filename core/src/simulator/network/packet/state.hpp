@@ -32,16 +32,8 @@ class PacketState {
     }
   }
 
-  /// What a path takes of a message, in whole packets: cuts lie where shares say, shifted by a part of a packet that
-  /// differs from message to message, so that single packets of many messages spread too.
   int64_t part(int64_t share_before, int64_t share, int64_t bytes, uint64_t number) const {
-    const int64_t payload = settings_.formats[0].payload_bytes, packets = settings_.formats[0].packets(bytes);
-    const auto shift = static_cast<int64_t>(mix(settings_.seed ^ number) % topology::kWholeShare);
-    const auto cut = [&](int64_t shares) {
-      const auto whole = (static_cast<__int128>(packets) * shares + shift) / topology::kWholeShare;
-      return std::min(bytes, static_cast<int64_t>(whole) * payload);
-    };
-    return cut(share_before + share) - cut(share_before);
+    return part_of_message(settings_, share_before, share, bytes, number);
   }
 
   const Links& links() const { return links_; }
@@ -88,6 +80,9 @@ class PacketState {
     return sendings_[line.of_source() ? line.first : packets_[line.first].sending].ready_at;
   }
 
+  /// When the line's next packet came to the switch. Messages that begin here keep their turns among each other.
+  Picoseconds came_at(const Line& line) const { return line.of_source() ? 0 : packets_[line.first].came_at; }
+
   /// Bytes that the line's next packet needs in the buffer behind the link; none where its stretch ends.
   int64_t room_for(const Line& line) {
     if (takes_all()) return 0;
@@ -112,6 +107,7 @@ class PacketState {
     const bool whole = payload == ports_.whole_payload();
     const int64_t packets = whole ? settings_.train : settings_.formats[0].packets(payload);
     return {.sent_at = now,
+            .came_at = now,
             .offset = sending.sent,
             .sending = id,
             .payload_bytes = static_cast<int32_t>(payload),
