@@ -126,7 +126,7 @@ def test_a_native_algorithm_is_a_file_and_a_line(tmp_path: Path) -> None:
 def test_a_topology_builder_is_a_file_and_a_line(tmp_path: Path) -> None:
     house = HouseCopy(tmp_path, changed=["topology"])
     house.write("topology/graphs/circulant.py", GRAPH)
-    house.replace("topology/graphs/__init__.py", '"fat_tree", "random")', '"fat_tree", "random", "circulant")')
+    house.replace("topology/graphs/__init__.py", '"random")', '"random", "circulant")')
     spec = "circulant:12,step=3,bandwidth=50GB/s,latency=500ns"
     done = house.hocket("topology", "check", spec)
     assert (done.returncode, "12 ranks, 36 links" in done.stdout) == (0, True), done.stdout + done.stderr

@@ -57,8 +57,8 @@ class LeastTime:
         schedule, topology = self._schedule, self._schedule.topology
         if topology.routing != DEFAULT_ROUTING or not len(self._src):
             return 0.0
-        pairs, place = np.unique(np.stack([self._src, self._dst]), axis=1, return_inverse=True)
-        moved = np.bincount(place.ravel(), self._bytes)
+        pairs, place = self._pairs
+        moved = np.bincount(place, self._bytes)
         found = routes(topology.graph, schedule.ranks[pairs.T].astype(np.int32))
         load = np.bincount(found.links, np.repeat(moved, np.diff(found.offset)), minlength=topology.num_links)
         return float(busiest_of(topology, load))
@@ -75,8 +75,8 @@ class LeastTime:
         if protocol not in self._connections:
             pace = self._profile.protocols[protocol].pace
             assert pace is not None
-            pairs, place = np.unique(np.stack([self._src, self._dst]), axis=1, return_inverse=True)
-            steps, moved = np.bincount(place.ravel()), np.bincount(place.ravel(), self._bytes)
+            pairs, place = self._pairs
+            steps, moved = np.bincount(place), np.bincount(place, self._bytes)
             rate = np.where(self._between(*pairs), pace.between_bandwidth or pace.bandwidth, pace.bandwidth)
             self._connections[protocol] = int(steps.max(initial=0)), float((moved / rate).max(initial=0))
         return self._connections[protocol]
@@ -100,6 +100,13 @@ class LeastTime:
             done[level] = begins + step[level]
         self._chains[key] = float(done.max(initial=0))
         return self._chains[key]
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The pairs of ranks that talk, sources over destinations, and of each transfer the number of its pair."""
+        ranks = self._schedule.collective.num_ranks
+        pairs, place = np.unique(self._src * ranks + self._dst, return_inverse=True)
+        return np.stack([pairs // ranks, pairs % ranks]), place
 
     @cached_property
     def _bytes(self) -> NDArray[np.int64]:

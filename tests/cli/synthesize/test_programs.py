@@ -189,7 +189,7 @@ def test_explain_tells_what_else_was_tried(tmp_path: Path) -> None:
 def test_sizes_that_more_files_would_serve_are_told(tmp_path: Path) -> None:
     """MSCCL loads four files, two for each kind of call."""
     done = synthesize(
-        *("all_reduce", "-t", "dgx-h100:nodes=2,gpus=4", "-s", "1KiB..32MiB:181", "--for", "msccl"),
+        *("all_reduce", "-t", "dgx-h100:nodes=2,gpus=4", "-s", "1KiB..256MiB:512", "--for", "msccl"),
         *("-o", str(tmp_path / "b"), "--explain", "--json", str(tmp_path / "x.json")),
     )
     assert done.returncode == 0, done.stderr
