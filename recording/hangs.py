@@ -48,13 +48,13 @@ class Hang:
         yield f"{'not done: ' * is_over}{self.place} of {self.group}:"
         for (what, line), rows in alike.items():
             since = "at the end" if is_over else f"for {_time(min(row.for_ns for row in rows))}"
-            yield f"  in it {since}: {name_ranks([row.rank for row in rows])}, {what}{_at(line)}"
+            yield f"  waiting {since}: {name_ranks([row.rank for row in rows])}, {what}{_at(line)}"
         for missing in self.elsewhere:
             since = "" if missing.for_ns is None else f" for {_time(missing.for_ns)}"
-            yield f"  not come: rank {missing.rank}: {missing.where}{since}{_at(missing.line)}"
+            yield f"  not arrived: rank {missing.rank}: {missing.where}{since}{_at(missing.line)}"
         if not self.elsewhere:
             differ = "; they issued it differently" if len({what for what, _ in alike}) > 1 else ""
-            yield f"  all {'had' if is_over else 'have'} come, none {'was' if is_over else 'is'} done{differ}"
+            yield f"  all {'had' if is_over else 'have'} arrived, none {'was' if is_over else 'is'} done{differ}"
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ class RecordingSummary:
         """What is missing and where ranks disagree, a line each; one line that says so when there is nothing."""
         lines = [f"missing: rank {rank} recorded nothing" for rank in self.absent]
         lines += [
-            f"unended: rank {rank}'s script did not come to its end; its stream stops there" for rank in self.unended
+            f"unended: rank {rank}'s script did not reach its end; its stream stops there" for rank in self.unended
         ]
         lines += [line for divergence in self.divergences for line in divergence.text()]
         lines += [f"{mismatch.problem}: {mismatch.message}" for mismatch in self.mismatches]

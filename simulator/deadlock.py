@@ -51,7 +51,7 @@ def _wait_for_message(workload: Workload, node: int, unfinished: NDArray[np.bool
     sends = np.flatnonzero((workload.kind == NodeKind.SEND) & (workload.operand == message))
     if not len(sends):
         return f"{waits}, which never sends it", None
-    return f"{waits}, which has not come to its {workload.describe(int(sends[0]))}", src
+    return f"{waits}, which has not reached its {workload.describe(int(sends[0]))}", src
 
 
 def _wait_for_members(
@@ -64,7 +64,7 @@ def _wait_for_members(
     late = parts[start_ps[parts] < 0]
     if len(late):
         rank = int(workload.rank[late[0]])
-        return f"{waits} for rank {rank}, which has not come to its {workload.describe(int(late[0]))}", rank
+        return f"{waits} for rank {rank}, which has not reached its {workload.describe(int(late[0]))}", rank
     absent = sorted(set(call.group) - set(workload.rank[parts].tolist()))
     return f"{waits} for rank {absent[0]}, whose trace has no such collective left", None
 

@@ -60,7 +60,7 @@ def _of_any_group(library: Library) -> Library:
 
 def _report(library: Library, path: Path) -> None:
     if not path.is_file():
-        notice(f"hocket: algorithms of {library.source}: rank 0 did not come to MPI_Finalize: no counts")
+        notice(f"hocket: algorithms of {library.source}: rank 0 did not reach MPI_Finalize: no counts")
         return
     counts = Counts(library)
     for line in map(json.loads, path.read_text().splitlines()):

@@ -184,10 +184,10 @@ def collect_watch(folder: _Text, *, timeout: _Integer = 10, once: bool = False, 
     """Follow a job while it runs: what each group waits for when it hangs, once for each change, until it ends."""
 
 def launch(command: _Texts, *, algorithms: _Text, mpicc: _Text = '', json: _Text | None = None) -> Report:
-    """Run an MPI job by its own launch line, its collectives by proved programs wherever one fits."""
+    """Run an MPI job by its own launch line, and serve its collectives by proved programs wherever one fits."""
 
 class _Replay:
-    """Issue a trace's collectives and messages again on real ranks, and compare the times."""
+    """Replay a trace's collectives and messages on real ranks, and compare the times."""
     def __call__(
         self, traces: _Text, topology: _Text | None = None, *, backend: _Text = 'gloo', ranks: _Integer | None = None,
         model: _Text = 'congestion', compute: _Text = 'sleep', compute_scale: _Text = '1',
@@ -324,7 +324,7 @@ def extrapolate(
     data_parallel: _Text | None = None, ranks: _Integer | None = None, group: _Texts = (), groups: _Text | None = None,
     profile: _Text = 'mlcommons',
 ) -> WrittenTraces:
-    """Make a larger job of a small one: copies of its ranks, joined by the groups that grow; says what it assumes."""
+    """Extrapolate a job: copies of its ranks, joined by the groups that grow; prints what it assumes."""
 
 def topology_show(
     topology: _Text, *, without: _Texts = (), degrade: _Texts = (), load: _Texts = (), json: _Text | None = None,
@@ -384,8 +384,8 @@ def step(
     model_pflop: _Number | None = None, what_if: bool = True, synthesize: bool = False, json: _Text | None = None,
     report: _Text | None = None,
 ) -> StepResult:
-    """Say where a training step's time goes on a cluster, beside what other libraries would take, and what would
-    shorten it the most."""
+    """Show where a training step's time goes on a cluster, what other libraries would take, and what would shorten it
+    the most."""
 
 def validate(
     traces: _Text, topology: _Text, *, model: _Text | None = None, switching: _Texts = (), queueing: _Texts = (),
@@ -396,7 +396,7 @@ def validate(
     groups: _Text | None = None, accept_losses: bool = False, fit: _Text | None = None, json: _Text | None = None,
     report: _Text | None = None,
 ) -> ValidationResult:
-    """Hold a job's recorded collectives and steps against what is predicted of them, sort by sort."""
+    """Compare a job's recorded collectives and steps with their prediction, kind by kind."""
 
 def sweep(
     file: _Text, *, output: _Text = 'sweep', executor: _Text = 'serial', jobs: _Integer | None = None,
@@ -413,7 +413,7 @@ def sweep_plot(
     """Draw columns of a sweep's results: curves with both regimes and the knee, heat maps, Pareto fronts."""
 
 def compare(first: _Text, second: _Text, *, tolerance: _Number = 0.0, json: _Text | None = None) -> ComparisonResult:
-    """Say what changed: time, lower bound, exposed communication, collectives, groups, ranks and links."""
+    """Compare two predictions: time, lower bound, exposed communication, collectives, groups, ranks and links."""
 
 def view(
     folder: _Text, *, listen: _Text = '127.0.0.1:8008', list_runs: bool = False, json: _Text | None = None,
@@ -430,14 +430,14 @@ def synthesize(
     runtime: _Text | None = None, costs: _Text | None = None, explain: bool = False, output: _Text | None = None,
     report: _Text | None = None, json: _Text | None = None,
 ) -> _SynthesisResultOrOther:
-    """Make a schedule of COLLECTIVE for a topology, prove it right, and compare it with a lower bound."""
+    """Synthesize a schedule of COLLECTIVE for a topology, prove it correct, and compare it with a lower bound."""
 
 def verify(
     files: _Texts, *, runtime: _Text | None = None, json: _Text | None = None, explain: _Text | None = None,
     gpu: _Text | None = None, root: _Integer | None = None, fifo_depth: _Integer | None = None,
     topology: _Text | None = None, size: _Text | None = None, claimed: _Text | None = None, output: _Text | None = None,
 ) -> VerificationResult:
-    """Prove a schedule, an MSCCL XML or an MSCCL++ plan right."""
+    """Prove a schedule, an MSCCL XML or an MSCCL++ plan correct."""
 
 def translate(
     files: _Texts, to: _Text, output: _Text | None = None, *, written_for: _Text | None = None,
@@ -462,7 +462,7 @@ def explain(
     paths: _Texts, collective: _Text, size: _Text, *, ranks: _Integer, runtime: _Text, dtype: _Text = 'float32',
     in_place: bool = False, json: _Text | None = None,
 ) -> ExplanationResult:
-    """Say which file a runtime would run for a call, and why not each other one."""
+    """Explain which file a runtime would run for a call, and why not the others."""
 
 def run(
     file: _Text | None = None, size: _Text | None = None, *, bundle: _Text | None = None, transport: _Text = 'shm',

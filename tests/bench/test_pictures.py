@@ -1,4 +1,4 @@
-"""The pictures of the documentation: all are there, each in a page, and those of no prediction are as drawn today."""
+"""The pictures of the documentation: all are there and in a page; those of no prediction are as drawn today."""
 
 import re
 import xml.etree.ElementTree as xml

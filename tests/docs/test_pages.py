@@ -1,9 +1,11 @@
 """Pages lead somewhere: links, anchors, files that they name, commands that they show; and the site builds of them."""
 
-import importlib.util
+import ast
+import importlib
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,17 @@ def parse(words: list[str]) -> None:
     command.make_context(command.name, list(words), parent=context)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_that_a_page_shows_can_be_imported(page: Path) -> None:
+    """Every Python block is Python, and what it takes from Hocket is there."""
+    for block in (block for block in blocks(page) if block.language == "python"):
+        for node in ast.walk(ast.parse(block.text)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hocket"):
+                module = importlib.import_module(node.module or "")
+                for name in node.names:
+                    assert hasattr(module, name.name) or find_spec(f"{node.module}.{name.name}"), name.name
+
+
 @pytest.mark.parametrize("page", CONSOLE, ids=lambda page: page.name)
 def test_console_blocks_print_what_they_show(page: Path, tmp_path: Path) -> None:
     """What a reader types, block by block in one folder; `...` stands for lines that are not shown."""
@@ -129,7 +142,3 @@ def test_the_site_builds_strictly(tmp_path: Path) -> None:
     assert "searchindex" in str(list((tmp_path / "site").iterdir())) and 'href="slurm.html"' in index
     loaded = re.findall(r'<(?:script|img|link rel="(?:stylesheet|icon)")[^>]*(?:src|href)="(https?:[^"]*)"', index)
     assert not loaded
-
-
-def test_the_site_s_tool_is_declared() -> None:
-    assert importlib.util.find_spec("sphinx") or 'docs = ["sphinx' in (ROOT / "pyproject.toml").read_text()

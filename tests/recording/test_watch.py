@@ -99,9 +99,9 @@ def test_what_ranks_died_in_is_told(tmp_path: Path) -> None:
     assert [re.sub(r" for [0-9.]+ \w+", "", line) for line in found.stdout.splitlines()] == [
         *(f"gone: rank {rank}: its process ended without a word; its stream stops there" for rank in range(3)),
         "not done: all_reduce #1 of 0:",
-        "  in it at the end: ranks [0, 1], all_reduce, 8 B (train.py:7)",
-        "  not come: rank 2: its process is gone, after all_reduce #0 of 0",
-        "  not come: rank 3: its script has ended, after all_reduce #0 of 0",
+        "  waiting at the end: ranks [0, 1], all_reduce, 8 B (train.py:7)",
+        "  not arrived: rank 2: its process is gone, after all_reduce #0 of 0",
+        "  not arrived: rank 3: its script has ended, after all_reduce #0 of 0",
     ]
     assert watched(tmp_path).returncode == 1
     (left,) = json.loads(watched(tmp_path, "--once", "--json", "-").stdout)["left"]
@@ -125,7 +125,7 @@ def test_all_have_come_and_differ(tmp_path: Path) -> None:
     for rank, size in enumerate((8, 16)):
         write(tmp_path, rank, now(rank), group([0, 1]), call(0, 0, **{"in": size}))
     (hang,) = Watch(tmp_path, 10).look().hangs
-    assert "all have come, none is done; they issued it differently" in "\n".join(hang.text())
+    assert "all have arrived, none is done; they issued it differently" in "\n".join(hang.text())
 
 
 def test_taking_in_a_call_looks_at_no_other(tmp_path: Path) -> None:
@@ -250,8 +250,8 @@ def test_a_job_that_hangs_is_explained(tmp_path: Path, what: str) -> None:
     if what == "one less":
         assert first[0] == "all_reduce #1 of default_pg:"
         assert "rank 0, all_reduce, 100 B" in first[1] and "hanging.py:11)" in first[1]
-        assert "not come: rank 1: outside of any collective, after all_reduce #0 of default_pg" in first[2]
+        assert "not arrived: rank 1: outside of any collective, after all_reduce #0 of default_pg" in first[2]
     else:
-        assert "not come: rank 1: in all_reduce #0 of high" in text
+        assert "not arrived: rank 1: in all_reduce #0 of high" in text
         waits = "rank 0 in all_reduce #0 of low waits for rank 1", "rank 1 in all_reduce #0 of high waits for rank 0"
         assert first[6] == f"deadlock: {', '.join(waits)}"

@@ -32,13 +32,13 @@ Schema = Annotated[
         choices="hocket.chakra.eras:Era",
     ),
 ]
-Reader = Annotated[str, option("Who shall read the traces.", choices="hocket.chakra.profile:TraceProfile")]
+Reader = Annotated[str, option("The reader that the traces are for.", choices="hocket.chakra.profile:TraceProfile")]
 
 #: Of requests whose results have no JSON of their own.
 ResultJson = Annotated[str | None, output("Write what it comes to here as JSON.", of_any=True)]
 
 AcceptLosses = Annotated[
-    bool, option("Exit 0 also where collectives or messages of the recording were lost on the way to the traces.")
+    bool, option("Exit with 0 even where collectives or messages of the recording could not be imported.")
 ]
 GroupsFile = Annotated[
     str | None, option("Process groups as JSON; default: comm_groups.json beside the traces.", metavar="FILE")
@@ -78,7 +78,7 @@ class TraceFolder(Part, frozen=True, kw_only=True):
     """Where traces are written."""
 
     output: Annotated[str, output("Folder for the traces and comm_groups.json.", "-o", metavar="DIR")]
-    prefix: Annotated[str, option("The files are called PREFIX.<rank>.et.")] = "trace"
+    prefix: Annotated[str, option("Write files named PREFIX.<rank>.et.")] = "trace"
     gzip: Annotated[bool, option("Write PREFIX.<rank>.et.gz.")] = False
     json: ResultJson = None
 
@@ -89,16 +89,17 @@ class Failures(Part, frozen=True, kw_only=True):
     without: Annotated[
         tuple[str, ...],
         option(
-            "What failed: npu:7,9, gpu:1.3, nic:0.2, link:3-4, link:3->4, link:leaf0-spine1, switch:16.", metavar="WHAT"
+            "Failures: npu:7,9, gpu:1.3, nic:0.2, link:3-4, link:3->4, link:leaf0-spine1, switch:16.",
+            metavar="WHAT",
         ),
     ] = ()
     degrade: Annotated[
-        tuple[str, ...], option("Part of the bandwidth that is left: link:3-4=0.5.", metavar="WHAT=PART")
+        tuple[str, ...], option("Fraction of the bandwidth that remains: link:3-4=0.5.", metavar="WHAT=PART")
     ] = ()
     load: Annotated[
         tuple[str, ...],
         option(
-            "Part of the bandwidth that others use: link:3-4=0.3, nvlink=0.2, or a .yaml or .csv of such.",
+            "Fraction of the bandwidth that others use: link:3-4=0.3, nvlink=0.2, or a .yaml or .csv of such.",
             metavar="WHAT=PART|FILE",
         ),
     ] = ()

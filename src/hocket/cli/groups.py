@@ -19,15 +19,15 @@ __all__ = ["group_of"]
 
 #: Groups of commands, by their words, and what each is about.
 GROUPS = {
-    "bench": "Measure claims: speed and quality beside other tools'.",
-    "collect": "Capture a job's collectives into Chakra traces.",
-    "generate": "Make Chakra traces of jobs that nobody ran.",
-    "nccl": "Say what stock NCCL does on a cluster, and what it did in a job.",
+    "bench": "Run benchmarks: published claims, and other tools on the same problems.",
+    "collect": "Record a job's collectives as Chakra traces.",
+    "generate": "Generate Chakra traces of jobs, without running them.",
+    "nccl": "Show what stock NCCL does on a cluster, and what it did in a job.",
     "nccl profile": "Read what NCCL's profiler plugin recorded of a job.",
     "nccl tuner": "Make and check tables for NCCL's tuner plugin.",
     "sweep": "Simulate a grid of what-ifs, and draw it.",
     "topology": "Describe, check and convert a network topology: a file, a spec or a preset.",
-    "trace": "Look at, check, change and convert Chakra traces.",
+    "trace": "Inspect, check, edit and convert Chakra traces.",
 }
 
 

@@ -116,7 +116,7 @@ def test_a_c_program(programs: Path, c_program: Path, cache: Path, ranks: int, e
 
 def test_a_job_that_dies_has_its_own_exit_code_and_no_counts(programs: Path, cache: Path) -> None:
     done = run(cache, "launch", "--algorithms", programs, "mpiexec", "-n", 2, "sh", "-c", "exit 7")
-    assert done.returncode == 7 and "rank 0 did not come to MPI_Finalize" in done.stderr
+    assert done.returncode == 7 and "rank 0 did not reach MPI_Finalize" in done.stderr
     assert not list(cache.glob("algorithms-*"))
 
 

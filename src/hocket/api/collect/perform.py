@@ -63,7 +63,7 @@ def _torchrun(request: CollectionRequest, progress: Progress) -> Collected:
     _note_parts(job, progress)
     if any(job.glob("trace.*.et")):
         return checked(Collected(request, job, exit_code=code))
-    if stream_paths(job):  # rank 0 did not come to its end
+    if stream_paths(job):  # rank 0 did not reach its end
         return checked(Collected(request, job, merge(job), code))
     discard_job(job)
     if code == 0:

@@ -115,7 +115,7 @@ class CollectedMerge(Request, frozen=True, kw_only=True, tag="collect merge"):
         str | None,
         written("Folder for the traces; default: the job's own, where one is given.", "-o", metavar="DIR"),
     ] = None
-    jobs: Annotated[int, option("Processes that work on it.", ge=1)] = 1
+    jobs: Annotated[int, option("Worker processes.", ge=1)] = 1
     window: Annotated[
         str, option("The window of steps to merge, also while the job runs: 3, or trigger1; into DIR/windows.")
     ] = ""
@@ -188,7 +188,7 @@ class CollectionWatch(Request, frozen=True, kw_only=True, tag="collect watch"):
 
     folder: _DIR
     timeout: Annotated[int, option("Seconds without a word from a rank before it counts.", ge=1)] = 10
-    once: Annotated[bool, option("Look once and end.")] = False
+    once: Annotated[bool, option("Look once and exit.")] = False
     json: Annotated[str | None, written("A line of JSON for each report, as it comes.")] = None
 
 

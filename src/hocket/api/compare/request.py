@@ -9,7 +9,7 @@ __all__ = ["Comparison"]
 
 
 class Comparison(Request, frozen=True, kw_only=True, tag="compare"):
-    """Say what changed: time, lower bound, exposed communication, collectives, groups, ranks and links."""
+    """Compare two predictions: time, lower bound, exposed communication, collectives, groups, ranks and links."""
 
     examples: ClassVar[tuple[str, ...]] = ("hocket compare before.json after.json --tolerance 0.02",)
 

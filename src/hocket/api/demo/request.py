@@ -17,7 +17,7 @@ class Demo(Request, frozen=True, kw_only=True, tag="demo"):
     examples: ClassVar[tuple[str, ...]] = ("hocket demo --output demo",)
 
     output: Annotated[
-        str, written("Folder for everything the demo makes.", "-o", "--output", "--out", metavar="DIR")
+        str, written("Folder for everything that the demo writes.", "-o", "--output", "--out", metavar="DIR")
     ] = "demo"
-    torch: Annotated[bool | None, option("Train for real, or use the recorded traces.", "--torch/--no-torch")] = None
+    torch: Annotated[bool | None, option("Train for real, or use recorded traces.", "--torch/--no-torch")] = None
     json: ResultJson = None

@@ -10,7 +10,7 @@ __all__ = ["Extrapolation"]
 
 
 class Extrapolation(Request, frozen=True, kw_only=True, tag="extrapolate"):
-    """Make a larger job of a small one: copies of its ranks, joined by the groups that grow; says what it assumes.
+    """Extrapolate a job: copies of its ranks, joined by the groups that grow; prints what it assumes.
 
     Without --group, the one group of all ranks grows.
     """

@@ -11,7 +11,7 @@ __all__ = ["CollectiveGeneration", "InferenceGeneration", "LlmGeneration", "Netw
 _ROOM = "hocket.api.generate"
 _Target = Annotated[
     str | None,
-    option("Where it is to run: its ranks, and what computes there prices it.", "-t", metavar="SPEC|FILE"),
+    option("The cluster: sets the number of ranks, and its accelerators price computation.", "-t", metavar="SPEC|FILE"),
 ]
 _Model = Annotated[
     str,
@@ -37,14 +37,14 @@ class CollectiveGeneration(Request, frozen=True, kw_only=True, tag="generate col
     pattern: Annotated[
         str,
         argument(
-            "What is done; ring_exchange: everybody sends to the next rank.",
+            "The collective; ring_exchange: every rank sends to the next one.",
             "KIND",
             choices="hocket.workload.collective:CommunicationPattern",
         ),
     ]
     written: TraceFolder
     ranks: Annotated[
-        int | None, option("Number of ranks of the job; all of --topology's by default.", "-n", ge=2, le=1 << 20)
+        int | None, option("Ranks of the job; by default all of --topology's.", "-n", ge=2, le=1 << 20)
     ] = None
     topology: _Target = None
     size: Annotated[
@@ -85,7 +85,7 @@ class NetworkGeneration(Request, frozen=True, kw_only=True, tag="generate networ
     ]
     written: TraceFolder
     ranks: Annotated[
-        int | None, option("Number of ranks of the job; all of --topology's by default.", "-n", ge=2, le=1 << 20)
+        int | None, option("Ranks of the job; by default all of --topology's.", "-n", ge=2, le=1 << 20)
     ] = None
     topology: _Target = None
     parallel: Annotated[
@@ -97,12 +97,12 @@ class NetworkGeneration(Request, frozen=True, kw_only=True, tag="generate networ
     ] = None
     steps: Annotated[int, option("Training steps.", ge=1, le=1 << 16)] = 1
     batch: Annotated[
-        int | None, option("Samples a replica and step, of a preset; each has its own.", ge=1, le=1 << 30)
+        int | None, option("Samples per replica and step; each preset has its own default.", ge=1, le=1 << 30)
     ] = None
     accelerator: AcceleratorName = None
     precision: _Precision = "bf16"
-    element_bytes: Annotated[int, option("Of a preset's weights and activations.", ge=1, le=8)] = 2
-    gradient_bytes: Annotated[int, option("Of a preset's communicated gradients.", ge=1, le=8)] = 4
+    element_bytes: Annotated[int, option("Bytes per element of a preset's weights and activations.", ge=1, le=8)] = 2
+    gradient_bytes: Annotated[int, option("Bytes per element of a preset's communicated gradients.", ge=1, le=8)] = 4
     table: Annotated[str | None, output("Also write the layers here as CSV, to edit and use.")] = None
     profile: Reader = "mlcommons"
 
@@ -135,7 +135,7 @@ class InferenceGeneration(Request, frozen=True, kw_only=True, tag="generate infe
     output_tokens: Annotated[int, option("Tokens that they generate.", ge=1, le=1 << 24)] = 64
     spread: Annotated[str, option("Lengths are uniform within this part around these: 0.5.")] = "0"
     rate: Annotated[str | None, option("Requests a second (Poisson); all come at once by default.")] = None
-    seed: Annotated[int, option("Of the draw.", ge=0, le=1 << 62)] = 0
+    seed: Annotated[int, option("Seed of the draw.", ge=0, le=1 << 62)] = 0
     request_list: Annotated[
         str | None, option("A CSV file of arrival_ms,prompt,output instead of a draw.", metavar="FILE")
     ] = None
@@ -208,7 +208,7 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
     keep_gathered: Annotated[
         bool, option("What ZeRO 3 gathered stays until its backward pass (FSDP's reshard_after_forward=False).")
     ] = False
-    bucket_size: Annotated[str, option("Gradients are reduced when this much is there.")] = "160MB"
+    bucket_size: Annotated[str, option("Size of a gradient bucket.")] = "160MB"
     gradient_bytes: Annotated[int, option("Bytes of a gradient: 4 (FP32) or 2 (BF16).")] = 4
     cp: Annotated[int, option("Context parallel ranks.", ge=1, le=1 << 16)] = 1
     context: Annotated[
@@ -245,7 +245,7 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
     recompute: Annotated[
         str,
         option(
-            "What is computed again backward: nothing, scores, whole layers.",
+            "What the backward pass recomputes: nothing, attention scores, whole layers.",
             choices="hocket.workload.llm:Recomputation",
         ),
     ] = "selective"
@@ -256,7 +256,7 @@ class LlmGeneration(Request, frozen=True, kw_only=True, tag="generate llm"):
             choices="hocket.workload.llm:AttentionKernel",
         ),
     ] = "flash"
-    order: Annotated[str, option("What varies from rank to rank, the fastest first.")] = "tp,cp,dp,pp"
+    order: Annotated[str, option("Order of the dimensions in rank numbers, fastest first.")] = "tp,cp,dp,pp"
     accelerator: AcceleratorName = None
     efficiency: Annotated[
         str | None, option("Part of the peak that matrices reach, 0.6; the accelerator's unless given.")

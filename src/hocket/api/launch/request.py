@@ -11,7 +11,7 @@ __all__ = ["Launch"]
 
 
 class Launch(Request, frozen=True, kw_only=True, tag="launch"):
-    """Run an MPI job by its own launch line, its collectives by proved programs wherever one fits.
+    """Run an MPI job by its own launch line, and serve its collectives by proved programs wherever one fits.
 
     At the end says on standard error how often each program ran, and what MPI's own algorithms did and why; as JSON
     into the file that HOCKET_ALGORITHMS_REPORT names. The exit code is the job's.

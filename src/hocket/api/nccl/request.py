@@ -26,7 +26,7 @@ _Operations = Annotated[
     int, option("Like collectives that a group runs as one.", "--pipe-ops", metavar="N", ge=1, le=4096)
 ]
 _Version = Annotated[
-    str, option("Of NCCL: 2.27 to 2.31, or with a patch, 2.28.3.", "--nccl-version", metavar="VERSION")
+    str, option("NCCL release: 2.27 to 2.31, or with a patch, 2.28.3.", "--nccl-version", metavar="VERSION")
 ]
 _Table = Annotated[str | None, output("The table, CSV.", "-o")]
 
@@ -169,8 +169,8 @@ class NcclStockRun(Request, frozen=True, kw_only=True, tag="nccl run-stock"):
     ] = ("all",)
     least: Annotated[str, option("Smallest size; the next ones double.", "--min", metavar="SIZE")] = "8"
     most: Annotated[str, option("Largest size; with --do move 1 MiB unless given.", "--max", metavar="SIZE")] = "16GiB"
-    type: Annotated[str, option("Of the elements.", choices="hocket.nccl.stock.job:TYPES")] = "float32"
-    operation: Annotated[str, option("Of reductions.", "--op", choices="hocket.nccl.stock.job:OPERATIONS")] = "sum"
+    type: Annotated[str, option("Element type.", choices="hocket.nccl.stock.job:TYPES")] = "float32"
+    operation: Annotated[str, option("Reduction.", "--op", choices="hocket.nccl.stock.job:OPERATIONS")] = "sum"
     settings: Annotated[
         tuple[str, ...], option("A variable of NCCL's environment.", "--set", metavar="NAME=VALUE")
     ] = ()

@@ -10,7 +10,7 @@ __all__ = ["Replay"]
 
 
 class Replay(Request, frozen=True, kw_only=True, tag="replay"):
-    """Issue a trace's collectives and messages again on real ranks, and compare the times.
+    """Replay a trace's collectives and messages on real ranks, and compare the times.
 
     Started by torchrun, mpiexec or srun it is one of their ranks; else it starts its own on this machine.
     """
@@ -28,13 +28,14 @@ class Replay(Request, frozen=True, kw_only=True, tag="replay"):
     ] = "gloo"
     ranks: Annotated[int | None, option("Ranks; must be the traces'.", "-n")] = None
     topology: Annotated[
-        str | None, option("Predict the traces on it too.", "--topology", "-t", metavar="SPEC|FILE", positional=True)
+        str | None,
+        option("Also predict them on this topology.", "--topology", "-t", metavar="SPEC|FILE", positional=True),
     ] = None
     model: Annotated[str, option("The prediction's.", choices="hocket.simulator:Model")] = "congestion"
-    compute: Annotated[
-        str, option("What stands for computations.", choices="hocket.runtime.replay.compute:Compute")
-    ] = "sleep"
-    compute_scale: Annotated[str, option("Computation takes this many times as long as recorded: 0.02, 1/50.")] = "1"
+    compute: Annotated[str, option("How computation is replayed.", choices="hocket.runtime.replay.compute:Compute")] = (
+        "sleep"
+    )
+    compute_scale: Annotated[str, option("Multiplies recorded computation times: 0.02, 1/50.")] = "1"
     accelerator: Annotated[
         str | None,
         option(
@@ -45,11 +46,9 @@ class Replay(Request, frozen=True, kw_only=True, tag="replay"):
     remote_memory: Annotated[
         str | None, option("Prices memory nodes without one: latency=1us,bandwidth=100GB/s[,ranks=8|all].")
     ] = None
-    iterations: Annotated[
-        int, option("Timed times that the whole trace is played.", "--iterations", "--steps", ge=1)
-    ] = 5
-    warmup: Annotated[int, option("Untimed ones before.", ge=0)] = 1
+    iterations: Annotated[int, option("Timed iterations of the whole trace.", "--iterations", "--steps", ge=1)] = 5
+    warmup: Annotated[int, option("Untimed iterations before them.", ge=0)] = 1
     groups: GroupsFile = None
-    timeout: Annotated[float, option("Seconds that a rank may wait in one place.", ge=0.1, le=1e6)] = 300.0
+    timeout: Annotated[float, option("Seconds that a rank may wait for one operation.", ge=0.1, le=1e6)] = 300.0
     json: Annotated[str | None, output("Write the comparison here.")] = None
-    report: Annotated[str | None, output("Write a page of figures here (.html).")] = None
+    report: Annotated[str | None, output("Write a report here (.html).")] = None

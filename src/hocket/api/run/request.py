@@ -40,14 +40,14 @@ class ProgramRun(Request, frozen=True, kw_only=True, tag="run"):
     size: Annotated[str | None, option("Bytes of a rank's whole buffer, such as 1MiB.", "-s", positional=True)] = None
     least: Annotated[str, option("First size of a sweep.", "-b", "--min", metavar="SIZE")] = "1MiB"
     most: Annotated[str | None, option("Last size of a sweep.", "-e", "--max", metavar="SIZE")] = None
-    factor: Annotated[int, option("From size to size in a sweep.", "-f", "--factor", ge=2)] = 2
+    factor: Annotated[int, option("Factor between sizes of a sweep.", "-f", "--factor", ge=2)] = 2
     dtype: Annotated[str, option("float32, float64, float16, bfloat16, int8, uint8, int32, ...")] = "float32"
-    op: Annotated[str, option("What reductions do.", choices="hocket.runtime.run.datatypes:ReduceOp")] = "sum"
+    op: Annotated[str, option("The reduction.", choices="hocket.runtime.run.datatypes:ReduceOp")] = "sum"
     root: Annotated[int | None, option("Root of a rooted collective; found in the file by default.")] = None
-    iterations: Annotated[int, option("Timed runs a size.", "--iters", ge=1)] = 20
-    warmup: Annotated[int, option("Untimed runs a size.", ge=0)] = 5
+    iterations: Annotated[int, option("Timed runs per size.", "--iters", ge=1)] = 20
+    warmup: Annotated[int, option("Untimed runs per size.", ge=0)] = 5
     compare: Annotated[bool, option("Time MPI's own collective, or gloo's, too.")] = False
-    verify: Annotated[bool, option("Prove the file right before running it.")] = True
+    verify: Annotated[bool, option("Prove the file correct before running it.")] = True
     timeout: Annotated[float, option("Seconds without a new result before giving up.", ge=0.1, le=1e6)] = 300.0
     json: Annotated[str | None, output("Also write the results here.")] = None
     print: Annotated[

@@ -51,9 +51,7 @@ class FidelityOptions(Part, frozen=True, kw_only=True):
             metavar="NAME=VALUE,...",
         ),
     ] = None
-    overlap_slowdown: Annotated[
-        str, option("Computation takes this many times as long while its rank communicates: 1.15.")
-    ] = "1"
+    overlap_slowdown: Annotated[str, option("Factor on computation while its rank communicates: 1.15.")] = "1"
 
 
 class NcclOptions(Part, frozen=True, kw_only=True):
@@ -64,14 +62,14 @@ class NcclOptions(Part, frozen=True, kw_only=True):
         option("One node as NCCL sees it (topology XML, preset), where --topology does not say."),
     ] = None
     nccl_set: Annotated[tuple[str, ...], option("A variable of NCCL's environment.", metavar="NAME=VALUE")] = ()
-    nccl_version: Annotated[str, option("Of NCCL: 2.27 to 2.31.", metavar="VERSION")] = "2.30.7"
+    nccl_version: Annotated[str, option("NCCL release: 2.27 to 2.31.", metavar="VERSION")] = "2.30.7"
 
 
 class Disturbances(Part, frozen=True, kw_only=True):
     """What is not as it should be."""
 
     degrade: Annotated[
-        tuple[str, ...], option("Part of the bandwidth that is left: link:3-4=0.5.", metavar="WHAT=PART")
+        tuple[str, ...], option("Fraction of the bandwidth that remains: link:3-4=0.5.", metavar="WHAT=PART")
     ] = ()
     late: Annotated[
         tuple[str, ...],
@@ -85,7 +83,7 @@ class Disturbances(Part, frozen=True, kw_only=True):
 class JobOptions(Part, frozen=True, kw_only=True):
     """What is said of a job whose traces are simulated."""
 
-    compute_scale: Annotated[str, option("Computation takes this many times as long as recorded: 0.02, 1/50.")] = "1"
+    compute_scale: Annotated[str, option("Multiplies recorded computation times: 0.02, 1/50.")] = "1"
     accelerator: Annotated[
         str | None,
         option(
@@ -94,9 +92,11 @@ class JobOptions(Part, frozen=True, kw_only=True):
             known="hocket.workload.accelerators:ACCELERATORS",
         ),
     ] = None
-    reprice: Annotated[bool, option("Price computations that have a duration too, where their work is known.")] = False
+    reprice: Annotated[bool, option("Also price computation with a recorded duration, where its work is known.")] = (
+        False
+    )
     remote_memory: Annotated[
-        str | None, option("What memory nodes use: latency=1us,bandwidth=100GB/s[,ranks=8|all].")
+        str | None, option("Memory that memory nodes access: latency=1us,bandwidth=100GB/s[,ranks=8|all].")
     ] = None
     placement: Annotated[
         str | None, option("Topology rank of each trace rank: 3,1,2,0, a file with such, or round_robin.")
@@ -133,7 +133,7 @@ class PredictionOutputs(Part, frozen=True, kw_only=True):
     ] = None
     parquet: Annotated[bool, option("The tables as Parquet too (needs pyarrow).")] = False
     csv: Annotated[str | None, output("Write the rows of several sizes here.")] = None
-    report: Annotated[str | None, output("Write a page of figures here (.html).")] = None
+    report: Annotated[str | None, output("Write a report here (.html).")] = None
 
 
 class AstraFiles(Part, frozen=True, kw_only=True):

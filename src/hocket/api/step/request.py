@@ -10,7 +10,7 @@ __all__ = ["StepReport"]
 
 
 class StepReport(Request, frozen=True, kw_only=True, tag="step"):
-    """Say where a training step's time goes on a cluster, beside what other libraries would take, and what would
+    """Show where a training step's time goes on a cluster, what other libraries would take, and what would
     shorten it the most.
 
     The parts (computation, exposed communication of each parallel dimension, pipeline bubble, skew) add up to the step.
@@ -41,4 +41,4 @@ class StepReport(Request, frozen=True, kw_only=True, tag="step"):
         ),
     ] = False
     json: Annotated[str | None, output("Write the report here.")] = None
-    report: Annotated[str | None, output("Write a page of figures here (.html).")] = None
+    report: Annotated[str | None, output("Write a report here (.html).")] = None

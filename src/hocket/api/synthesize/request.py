@@ -11,7 +11,7 @@ __all__ = ["Synthesis"]
 
 
 class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
-    """Make a schedule of COLLECTIVE for a topology, prove it right, and compare it with a lower bound.
+    """Synthesize a schedule of COLLECTIVE for a topology, prove it correct, and compare it with a lower bound.
 
     A lower bound is a time that no schedule can beat, of as many chunks or of any number; ratio is the schedule's time
     over the latter. For a range of sizes, the schedules that are the quickest somewhere in it, and where.
@@ -26,7 +26,7 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
     )
 
     collective: Annotated[
-        str, argument("What the ranks do.", "COLLECTIVE", choices="hocket.synthesizer.barrier:COLLECTIVES")
+        str, argument("The collective.", "COLLECTIVE", choices="hocket.synthesizer.barrier:COLLECTIVES")
     ]
     topology: Annotated[str, option("Topology spec, preset or YAML file.", "-t", metavar="SPEC|FILE", positional=True)]
     size: Annotated[
@@ -47,12 +47,12 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
     ] = None
     groups: GroupOptions = GroupOptions()
     failures: Failures = Failures()
-    chunks: Annotated[int, option("Chunks a rank (default: the best number).", ge=1)] | None = None
+    chunks: Annotated[int, option("Chunks per rank (default: the best number).", ge=1)] | None = None
     root: Annotated[int, option("Root of broadcast, reduce, gather and scatter.", ge=0)] = 0
     engine: Annotated[
         str,
         option(
-            "Who searches; native:NAME is that native algorithm alone.",
+            "The engine; native:NAME is that native algorithm alone.",
             metavar="ENGINE",
             choices="hocket.synthesizer.portfolio:choices",
         ),
@@ -88,5 +88,5 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
         str | None,
         written("Where to write the schedule, those of a range, or the bundle.", "-o", metavar="FILE|DIR"),
     ] = None
-    report: Annotated[str | None, written("Write a page of figures here (.html).")] = None
+    report: Annotated[str | None, written("Write a report here (.html).")] = None
     json: Annotated[str | None, written("Write the numbers as JSON.")] = None

@@ -33,7 +33,7 @@ class TraceInfo(Request, frozen=True, kw_only=True, tag="trace info"):
     performer: ClassVar[str] = f"{_ROOM}.info:perform"
 
     files: TraceFiles
-    json: Annotated[str | None, output("Write what is counted here as JSON.")] = None
+    json: Annotated[str | None, output("Write the counts here as JSON.")] = None
 
 
 class TraceValidation(Request, frozen=True, kw_only=True, tag="trace validate"):
@@ -100,7 +100,7 @@ class TraceImport(Request, frozen=True, kw_only=True, tag="trace import"):
     paths: Annotated[tuple[str, ...], argument("The files of one job, or their folder.", "FILES|DIR")]
     written: TraceFolder
     source: Annotated[
-        str, option("Who recorded them.", "--from", choices="hocket.chakra.importers.registry:SOURCES")
+        str, option("The tool that recorded them.", "--from", choices="hocket.chakra.importers.registry:SOURCES")
     ] = "auto"
     profile: Reader = "mlcommons"
     world: Annotated[int | None, option("Ranks of the job, where the files do not tell.", metavar="N", ge=1)] = None
@@ -276,6 +276,6 @@ class TraceGraph(Request, frozen=True, kw_only=True, tag="trace graph"):
 
     file: Annotated[str, argument("One rank's .et file.", "FILE")]
     output: Annotated[str, output("File: .graphml (Gephi, yEd) or .dot (Graphviz).", "-o")]
-    limit: Annotated[int, option("Most nodes to draw.", metavar="N", ge=1)] = 5000
+    limit: Annotated[int, option("Draw at most this many nodes.", metavar="N", ge=1)] = 5000
     schema: Schema = None
     json: ResultJson = None

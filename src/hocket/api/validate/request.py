@@ -10,7 +10,7 @@ __all__ = ["JobValidation"]
 
 
 class JobValidation(Request, frozen=True, kw_only=True, tag="validate"):
-    """Hold a job's recorded collectives and steps against what is predicted of them, sort by sort.
+    """Compare a job's recorded collectives and steps with their prediction, kind by kind.
 
     With --fit the times of some steps correct the prediction, and the others say how far it can be trusted then.
     """
@@ -29,4 +29,4 @@ class JobValidation(Request, frozen=True, kw_only=True, tag="validate"):
         ),
     ] = None
     json: Annotated[str | None, output("Write all errors here.")] = None
-    report: Annotated[str | None, output("Write a page of figures here (.html).")] = None
+    report: Annotated[str | None, output("Write a report here (.html).")] = None

@@ -10,7 +10,7 @@ __all__ = ["Verification"]
 
 
 class Verification(Request, frozen=True, kw_only=True, tag="verify"):
-    """Prove a schedule, an MSCCL XML or an MSCCL++ plan right.
+    """Prove a schedule, an MSCCL XML or an MSCCL++ plan correct.
 
     A schedule: every chunk arrives with every contribution exactly once, links are free when used, causality. Several
     schedules: each of them, and that no link is held by two of them at a time. An XML: for each runtime whether its
