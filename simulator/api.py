@@ -226,7 +226,7 @@ def _one_call(
         prediction = replace(prediction, time_ps=int(finish.max()), finish_ps=finish)
     if collective is None:
         return prediction
-    bound = lower_bound(collective, topology, group=np.array(group, np.int32), shared=fidelity.shares_links)
+    bound = lower_bound(collective, topology, group=np.array(group, np.int32), shared=fidelity.shares_links(topology))
     call = CollectiveTime(
         kind=collective.kind,
         group=tuple(range(collective.num_ranks)),

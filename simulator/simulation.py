@@ -168,8 +168,9 @@ def _bounds(
         searched = [tuple(np.unique(of, return_index=True)[1].tolist()) for of in replicas.members]
     elif len(calls) * topology.num_links > _MOST_LINKS_SEARCHED:
         searched = [tuple(range(0, len(call.group), -(-len(call.group) // _SEARCHED))) for call in calls]
+    shared = fidelity.shares_links(topology)
     return [
-        _bound(call, topology, fidelity.shares_links, helped, split, members)
+        _bound(call, topology, shared, helped, split, members)
         for call, helped, split, members in zip(_bounded(calls, followed), relays, splits, searched, strict=True)
     ]
 
