@@ -82,7 +82,9 @@ def test_free_sharing_is_said_aloud() -> None:
 def test_many_messages_pass_a_trunk_at_once(tmp_path: Path) -> None:
     """A trunk that is 8 times as wide as a NIC is not held by each message for the time of its NIC."""
     fabric = "dgx-h100:nodes=4,fabric=fat_tree,leaf=2,oversubscription=2"
-    done = hocket(*"all_to_all --size 64MiB --library none --json".split(), str(tmp_path / "x.json"), "-t", fabric)
+    done = hocket(
+        *["all_to_all", "--size", "64MiB", "--library", "none", "--json"], str(tmp_path / "x.json"), "-t", fabric
+    )
     assert (done.returncode, "NOT PHYSICAL" in done.stderr) == (0, False), done.stderr
     told = json.loads((tmp_path / "x.json").read_text())
     trunk_ns = 16 * 16 * (2 << 20) / 400  # from the 16 ranks of a leaf to those of the other, at 400 GB/s
@@ -109,7 +111,7 @@ def test_deadlock_has_its_exit_code(tmp_path: Path) -> None:
         (
             ["all_reduce", "--size", "1MiB", "--topology", PAIR, "--model", "magic"],
             2,
-            "known: analytical, bound, congestion, flow, packet, uncontended",
+            "known: analytical, bound, congestion, flow, ns3, packet, uncontended",
         ),
         (["all_reduce", "--size", "1 parsec", "--topology", PAIR], 2, "--size 1 parsec"),
         (
