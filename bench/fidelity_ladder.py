@@ -17,8 +17,8 @@ from typing import NamedTuple
 from hocket.base.errors import ScheduleError, SimulationError
 from hocket.base.files import atomic_write, write_file
 from hocket.base.units import format_bytes
-from hocket.bench.claims.drawing import bars
 from hocket.bench.command_line import command_line
+from hocket.bench.drawing import bars
 from hocket.schedule import Collective, Kind
 from hocket.simulator import Fidelity, Packets, Prediction, simulate_collective
 from hocket.simulator.ns3 import found

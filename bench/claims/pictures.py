@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hocket.bench.claims.claim import ClaimVerdict
-from hocket.bench.claims.drawing import bars, lines
 from hocket.bench.claims.two_regimes import curves
+from hocket.bench.drawing import bars, lines
 
 __all__ = ["Picture", "pictures"]
 
