@@ -20,6 +20,7 @@ with late_imports(__name__):
     from hocket.simulator.placement import parse_placement
     from hocket.simulator.prediction import CollectiveTime, Occupancy, Prediction
     from hocket.simulator.timeline import write_timeline
+    from hocket.simulator.timeline_part import TimelineCut, timeline_part
 
 __all__ = [
     "DEFAULT_ALGORITHMS",
@@ -37,6 +38,7 @@ __all__ = [
     "Queueing",
     "RemoteMemory",
     "Switching",
+    "TimelineCut",
     "parse_packets",
     "parse_placement",
     "parse_remote_memory",
@@ -46,5 +48,6 @@ __all__ = [
     "simulate_program",
     "simulate_schedule",
     "simulate_traces",
+    "timeline_part",
     "write_timeline",
 ]

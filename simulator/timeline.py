@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from hocket.base.trace_events import arrow_event, name_event, span_event, write_events
 from hocket.base.tracks import Tracks
-from hocket.simulator.analysis import CriticalPath, critical_path
-from hocket.simulator.models import Model
 from hocket.simulator.prediction import Occupancy, Prediction
+from hocket.simulator.timeline_part import TimelinePart, timeline_part
 from hocket.simulator.workload import NodeKind
 
 __all__ = ["write_timeline"]
@@ -24,37 +23,31 @@ _ENDS = (NodeKind.SEND, NodeKind.RECEIVE)
 _WITHIN_PS = 1000  # an arrow ends so long before the span does: viewers round to ns, and an end is outside
 
 
-def write_timeline(prediction: Prediction, path: Path | str, about: Mapping[str, Any] | None = None) -> int:
+def write_timeline(
+    prediction: Prediction, path: Path | str, about: Mapping[str, Any] | None = None, part: TimelinePart | None = None
+) -> int:
     """Writes Chrome trace JSON, gzipped where the name ends in .gz: a process per rank with tracks for computation and
     communication, as many as it does at once, and arrows from sends to their receives; if the prediction recorded them,
-    a process with a track per busy link; and one with the critical path. `about` is kept beside them.
-    Returns how many nodes it shows.
+    a process with a track per busy link; and one with the critical path. `about` is kept beside them. `part` says
+    what is shown; by default as much as fits into 20 MB of JSON. Returns how many nodes it shows.
     """
-    write_events(path, _events(prediction), about)
-    return len(_shown(prediction))
+    part = part or timeline_part(prediction)
+    write_events(path, _events(prediction, part), about)
+    return len(part.nodes)
 
 
-def _events(prediction: Prediction) -> Iterator[str]:
+def _events(prediction: Prediction, part: TimelinePart) -> Iterator[str]:
     """Events as JSON: hundreds of thousands, so each is put together from parts that are encoded once."""
-    yield from _rank_events(prediction)
+    yield from _rank_events(prediction, part.nodes)
     if prediction.occupancy is not None:
-        yield from _link_events(prediction.occupancy, prediction, process=prediction.workload.num_ranks)
-    if prediction.model != Model.BOUND:
-        yield from _path_events(critical_path(prediction), process=prediction.workload.num_ranks + 1)
+        yield from _link_events(prediction.occupancy, prediction, part, process=prediction.workload.num_ranks)
+    if part.path is not None:
+        yield from _path_events(part, process=prediction.workload.num_ranks + 1)
 
 
-def _shown(prediction: Prediction) -> NDArray[np.int64]:
-    """Nodes that take time, rank by rank in the order of their starts."""
-    workload, start_ps = prediction.workload, prediction.node_start_ps
-    is_seen = ~np.isin(workload.kind, (NodeKind.NOTHING, NodeKind.DELAY)) & (start_ps < prediction.node_finish_ps)
-    shown = np.flatnonzero(is_seen)
-    return shown[np.lexsort((start_ps[shown], workload.rank[shown]))]
-
-
-def _rank_events(prediction: Prediction) -> Iterator[str]:
+def _rank_events(prediction: Prediction, shown: NDArray[np.int64]) -> Iterator[str]:
     workload = prediction.workload
     start_ps, finish_ps = prediction.node_start_ps, prediction.node_finish_ps
-    shown = _shown(prediction)
     ends = np.searchsorted(workload.rank[shown], np.arange(workload.num_ranks + 1))
     names = [json.dumps(text) for text in workload.strings]
     arguments = _arguments(prediction)
@@ -64,6 +57,8 @@ def _rank_events(prediction: Prediction) -> Iterator[str]:
     columns = (workload.kind, start_ps, finish_ps, workload.name, workload.node_id, workload.operand)
     numbers = workload.rank_numbers.tolist()
     for rank in range(workload.num_ranks):
+        if ends[rank] == ends[rank + 1]:
+            continue
         yield name_event("process_name", rank, 0, f"rank {numbers[rank]}")
         tracks = Tracks(first="compute")
         nodes = shown[ends[rank] : ends[rank + 1]]
@@ -109,25 +104,27 @@ def _arguments(prediction: Prediction) -> Callable[[int, int], str]:
     return encoded
 
 
-def _link_events(occupancy: Occupancy, prediction: Prediction, process: int) -> Iterator[str]:
+def _link_events(occupancy: Occupancy, prediction: Prediction, part: TimelinePart, process: int) -> Iterator[str]:
     topology = prediction.topology
     yield name_event("process_name", process, 0, "links")
-    for link in np.unique(occupancy.link).tolist():
+    for link in part.links.tolist():
         yield name_event("thread_name", process, link, f"link {link}: {topology.link_name(link)}")
     kinds = [json.dumps(collective.kind) for collective in prediction.collectives] + ['"message"']  # that is number -1
     columns = (occupancy.link, occupancy.collective, occupancy.message, occupancy.start_ps, occupancy.finish_ps)
-    for link, collective, message, start, finish in zip(*(column.tolist() for column in columns), strict=True):
+    rows = np.isin(occupancy.link, part.links) & part.is_within(occupancy.start_ps, occupancy.finish_ps)
+    for link, collective, message, start, finish in zip(*(column[rows].tolist() for column in columns), strict=True):
         arguments = f'"collective": {collective}, "message": {message}'
         yield _span(kinds[collective], process, link, start, finish, arguments)
 
 
-def _path_events(path: CriticalPath, process: int) -> Iterator[str]:
+def _path_events(part: TimelinePart, process: int) -> Iterator[str]:
     yield name_event("process_name", process, 0, "critical path")
     yield name_event("thread_name", process, 0, "critical path")
-    table = path.table()
+    assert part.path is not None
+    table = part.path.table()
     for what, name, node, source, rank, start, finish in zip(
         *(
-            table[column].tolist()
+            table[column][part.segments].tolist()
             for column in ("what", "name", "node_id", "from_rank", "rank", "start_ps", "finish_ps")
         ),
         strict=True,

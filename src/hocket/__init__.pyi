@@ -265,7 +265,7 @@ def trace_anonymize(
 
 def trace_timeline(
     traces: _Text, *, output: _Text, groups: _Text | None = None, schema: _Text | None = None,
-    topology: _Text | None = None, json: _Text | None = None,
+    topology: _Text | None = None, ranks: _Text | None = None, time: _Text | None = None, json: _Text | None = None,
 ) -> Drawing:
     """Write when the nodes of traces ran for https://ui.perfetto.dev: as measured, or as predicted."""
 
@@ -357,7 +357,8 @@ def simulate(
     runtime: _Text = 'executor', costs: _Text | None = None, compute_scale: _Text = '1',
     accelerator: _Text | None = None, reprice: bool = False, remote_memory: _Text | None = None,
     placement: _Text | None = None, groups: _Text | None = None, accept_losses: bool = False, json: _Text | None = None,
-    timeline: _Text | None = None, tables: _Text | None = None, parquet: bool = False, csv: _Text | None = None,
+    timeline: _Text | None = None, timeline_ranks: _Text | None = None, timeline_time: _Text | None = None,
+    timeline_links: _Text | None = None, tables: _Text | None = None, parquet: bool = False, csv: _Text | None = None,
     report: _Text | None = None, compat: _Text | None = None, network: _Text | None = None, system: _Text | None = None,
     memory: _Text | None = None, num_queues_per_dim: _Integer = 1, injection_scale: _Number = 1.0,
     rendezvous_protocol: bool = False,

@@ -143,5 +143,7 @@ def check_outputs(outputs: PredictionOutputs) -> None:
     if outputs.parquet:
         require_parquet()
     timeline = outputs.timeline
+    if timeline is None and (outputs.timeline_ranks or outputs.timeline_time or outputs.timeline_links):
+        raise RequestError("--timeline-ranks, --timeline-time and --timeline-links go with --timeline FILE")
     if timeline and not timeline.endswith((".json", ".json.gz")) and not is_streamed(timeline):
         raise RequestError(f"--timeline {timeline}: it is JSON: name it FILE.json or FILE.json.gz")

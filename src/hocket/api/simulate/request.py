@@ -115,6 +115,19 @@ class PredictionOutputs(Part, frozen=True, kw_only=True):
 
     json: Annotated[str | None, output("Write the prediction here.")] = None
     timeline: Annotated[str | None, output("Write a timeline for ui.perfetto.dev here (.json, .json.gz).")] = None
+    timeline_ranks: Annotated[
+        str | None,
+        option("Of --timeline: these, such as 0-7, or all; by default as many as 20 MB hold.", metavar="RANKS|all"),
+    ] = None
+    timeline_time: Annotated[str | None, option("Of --timeline: from A up to B: 10ms:20ms.", metavar="A:B")] = None
+    timeline_links: Annotated[
+        str | None,
+        option(
+            "Of --timeline: links of a class (nvlink,nic) or by number (0-7), all or none; by default the busiest, as"
+            " many as 20 MB hold.",
+            metavar="LINKS|all|none",
+        ),
+    ] = None
     tables: Annotated[
         str | None, output("Write tables to this folder: collectives, ranks, links, ... (CSV).", metavar="DIR")
     ] = None

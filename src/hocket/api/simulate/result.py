@@ -17,15 +17,19 @@ from hocket.base.text import printable_lines
 
 with late_imports(__name__):
     from hocket.api.provenance import write_page
+    from hocket.api.timelines import cut_of
     from hocket.base.files import write_json
     from hocket.report.curves_page import curves_page
     from hocket.report.prediction_page import prediction_page
-    from hocket.simulator import Prediction, write_timeline
+    from hocket.simulator import Prediction, TimelineCut, timeline_part, write_timeline
     from hocket.simulator.analysis import Columns, prediction_json, write_csv, write_tables
     from hocket.simulator.analysis import tables as prediction_tables
     from hocket.simulator.curves import SimulatedCurve, curves_json, curves_table
+    from hocket.topology import Topology
 
 __all__ = ["CurvesResult", "SimulationResult"]
+
+_LIFTS = "--timeline-ranks, --timeline-time and --timeline-links name what to show"
 
 
 class SimulationResult(Result):
@@ -80,6 +84,11 @@ class SimulationResult(Result):
         """The documented JSON form (docs/results.md), with the request that was answered."""
         return {**prediction_json(self.prediction), "request": self.request.to_plain()}
 
+    def _cut(self, topology: Topology) -> TimelineCut:
+        outputs = self.request.outputs
+        asked = outputs.timeline_ranks, outputs.timeline_time, outputs.timeline_links
+        return cut_of(topology, *asked, prefix="--timeline-")
+
     def write(self) -> None:
         """Writes what the request names. Raises RequestError where several topologies were simulated."""
         outputs = self.request.outputs
@@ -91,8 +100,11 @@ class SimulationResult(Result):
             write_json(outputs.json, self.as_json())
             self._written.append(f"wrote {outputs.json}")
         if outputs.timeline:
-            write_timeline(self.prediction, outputs.timeline, {"request": self.request.to_plain()})
+            part = timeline_part(self.prediction, self._cut(self.prediction.topology))
+            write_timeline(self.prediction, outputs.timeline, {"request": self.request.to_plain()}, part)
             self._written.append(f"wrote {outputs.timeline}: open it at https://ui.perfetto.dev")
+            if part.left_out:
+                self._written.append(f"  without {part.left_out}, to stay below 20 MB: {_LIFTS}")
         if outputs.tables:
             write_tables(self.prediction, outputs.tables, parquet=outputs.parquet)
             write_json(Path(outputs.tables) / "prediction.json", self.as_json())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,18 @@ from hocket.api.progress import Progress
 from hocket.api.request import Request
 from hocket.api.result import Result
 from hocket.api.trace.request import TraceGraph, TraceTimeline
+from hocket.api.trace.slice import microseconds
 from hocket.base.errors import HocketError, RequestError
 from hocket.base.late_imports import late_imports
 from hocket.chakra.drawing import write_graph
 from hocket.chakra.reading import read_trace
-from hocket.chakra.timeline import write_timeline
+from hocket.chakra.timeline import MeasuredPart, write_timeline
 
 with late_imports(__name__):
+    from hocket.api.timelines import cut_of
+    from hocket.simulator import timeline_part
     from hocket.simulator import write_timeline as write_predicted_timeline
+from hocket.workload.parsing import parse_ranks
 
 __all__ = ["Drawing", "graph", "timeline"]
 
@@ -44,8 +48,15 @@ def timeline(request: TraceTimeline, progress: Progress) -> Drawing:
     if request.topology is not None:
         return _predicted_timeline(request, request.topology)
     traces = request.files.open()
-    shown = write_timeline(traces, request.output, {"request": request.to_plain()})
-    return _timeline(request, shown, traces.num_ranks, "measured")
+    whole = MeasuredPart(most_bytes=None) if request.ranks is not None else MeasuredPart()
+    part = replace(
+        whole,
+        ranks=None if request.ranks in (None, "all") else set(parse_ranks(request.ranks or "")),
+        time_us=None if request.time is None else microseconds(request.time),
+    )
+    shown = write_timeline(traces, request.output, {"request": request.to_plain()}, part)
+    left_out = f"{shown.left_out:,} nodes" * bool(shown.left_out)
+    return _timeline(request, shown.num_nodes, traces.num_ranks, "measured", left_out)
 
 
 def _predicted_timeline(request: TraceTimeline, spec: str) -> Drawing:
@@ -55,14 +66,17 @@ def _predicted_timeline(request: TraceTimeline, spec: str) -> Drawing:
             "--schema: what is simulated tells its schema: hocket trace convert --schema, then draw that"
         )
     prediction = exported("simulate")(files.traces, spec, groups=files.groups).prediction
-    shown = write_predicted_timeline(prediction, request.output, {"request": request.to_plain()})
-    return _timeline(request, shown, prediction.workload.num_ranks, f"predicted on {spec}")
+    part = timeline_part(prediction, cut_of(prediction.topology, request.ranks, request.time))
+    shown = write_predicted_timeline(prediction, request.output, {"request": request.to_plain()}, part)
+    return _timeline(request, shown, prediction.workload.num_ranks, f"predicted on {spec}", part.left_out)
 
 
-def _timeline(request: TraceTimeline, num_nodes: int, num_ranks: int, times: str) -> Drawing:
+def _timeline(request: TraceTimeline, num_nodes: int, num_ranks: int, times: str, left_out: str) -> Drawing:
     text = (
         f"wrote {num_nodes} nodes of {num_ranks} ranks to {request.output}, {times}: open it in https://ui.perfetto.dev"
     )
+    if left_out:
+        text += f"\n  without {left_out}, to stay below 20 MB: --ranks and --time name what to show"
     return Drawing(request, Path(request.output), num_nodes, text)
 
 

@@ -249,6 +249,7 @@ class TraceTimeline(Request, frozen=True, kw_only=True, tag="trace timeline"):
 
     examples: ClassVar[tuple[str, ...]] = (
         "hocket trace timeline traces/ -o timeline.json.gz",
+        "hocket trace timeline traces/ --ranks 0-7 --time 0ms:20ms -o timeline.json.gz",
         "hocket trace timeline generated/ -t dgx-h100:nodes=2 -o timeline.json.gz",
     )
     performer: ClassVar[str] = f"{_ROOM}.draw:timeline"
@@ -257,6 +258,12 @@ class TraceTimeline(Request, frozen=True, kw_only=True, tag="trace timeline"):
     output: Annotated[str, output("File of JSON that Perfetto opens; .gz: gzipped.", "-o")]
     topology: Annotated[
         str | None, option("Draw the times that are predicted on this machine.", "-t", metavar="SPEC|FILE")
+    ] = None
+    ranks: Annotated[
+        str | None, option("These, such as 0-7, or all, whole; by default what 20 MB hold.", metavar="RANKS|all")
+    ] = None
+    time: Annotated[
+        str | None, option("Nodes that run from A up to B of the trace's time: 0ms:20ms.", metavar="A:B")
     ] = None
     json: ResultJson = None
 

@@ -12,7 +12,7 @@ from hocket.base.units import parse_time
 from hocket.chakra.slicing import TraceSelection, slice_traces
 from hocket.workload.parsing import parse_ranks
 
-__all__ = ["perform"]
+__all__ = ["microseconds", "perform"]
 
 _RANGE = re.compile(r"([0-9]{0,19}):([0-9]{0,19})")
 _PS_PER_US = 10**6
@@ -22,7 +22,7 @@ def perform(request: TraceSlice, progress: Progress) -> WrittenTraces:
     selection = TraceSelection(
         steps=None if request.steps is None else _range("--steps", request.steps),
         nodes=None if request.nodes is None else _range("--nodes", request.nodes),
-        time_us=None if request.time is None else _times(request.time),
+        time_us=None if request.time is None else microseconds(request.time),
         ranks=None if request.ranks is None else parse_ranks(request.ranks),
     )
     if selection == TraceSelection():
@@ -42,8 +42,8 @@ def _range(option: str, text: str) -> tuple[int, int]:
     return first, end
 
 
-def _times(text: str) -> tuple[int, int]:
-    """Microseconds; a start is of the part when its microsecond is."""
+def microseconds(text: str) -> tuple[int, int]:
+    """Microseconds of A:B; a start is of the part when its microsecond is."""
     first, colon, end = text.partition(":")
     times = tuple(-(-parse_time(time) // _PS_PER_US) for time in (first or "0ns", end or "100000s"))
     if not colon or times[0] >= times[1]:
