@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from hocket.base.errors import ExitCode
-from hocket.base.text import printable_lines
+from hocket.base.text import markup, printable_lines
+from hocket.base.units import format_bandwidth, format_bytes, format_time
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from hocket.api.request import Request
 
 __all__ = ["Report", "Result"]
+
+_MOST_ROWS, _MOST_LETTERS = 20, 200  # of a table in a notebook
+#: How people read numbers, by the end of a column's name.
+_UNITS: Mapping[str, Callable[[Any], str]] = {
+    "_ps": format_time,
+    "_bytes": format_bytes,
+    **dict.fromkeys(("algbw", "busbw", "bandwidth"), format_bandwidth),
+}
 
 
 class Result:
@@ -86,13 +94,36 @@ class Result:
         return "\n".join([f"<{type(self).__name__}: {self.headline()}>", *self.warnings])
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(chr(10).join([self.summary(), *self.warnings]))}</pre>"
+        """What notebooks show: what the command prints, and below it the tables, to be opened."""
+        tables = (_html(name, table) for name, table in self.columns().items() if table)
+        return f"<pre>{markup(chr(10).join([self.summary(), *self.warnings]))}</pre>" + "".join(tables)
 
 
 def _plain(value: Any) -> Any:
     """The value of a column; None for a number that JSON has not."""
     value = getattr(value, "item", lambda: value)()
     return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _html(name: str, table: Mapping[str, NDArray[np.generic]]) -> str:
+    """The first rows of a table, in units that people read."""
+    count = len(next(iter(table.values())))
+    heads = "".join(f"<th>{markup(column)}</th>" for column in table)
+    columns = [[_cell(column, value) for value in values[:_MOST_ROWS].tolist()] for column, values in table.items()]
+    rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*columns, strict=True))
+    what = f"{name}: {count:,} row{'s' * (count != 1)}" + f", the first {_MOST_ROWS}" * (count > _MOST_ROWS)
+    body = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    return f"<details><summary>{markup(what)}</summary>{body}</details>"
+
+
+def _cell(column: str, value: Any) -> str:
+    said = str(value)
+    if isinstance(value, float) and not isfinite(value):
+        said = "-"
+    elif isinstance(value, int | float) and value >= 0:
+        form = next((form for ending, form in _UNITS.items() if column.endswith(ending)), None)
+        said = form(value) if form else said
+    return f"<td>{markup(said if len(said) <= _MOST_LETTERS else said[:_MOST_LETTERS] + '…')}</td>"
 
 
 @dataclass(eq=False, repr=False)
