@@ -5,7 +5,13 @@ import shlex
 from collections.abc import Iterable
 from html import escape
 
-__all__ = ["cell", "markup", "printable", "printable_lines", "shell_word"]
+__all__ = ["cell", "clipped", "markup", "printable", "printable_lines", "shell_word"]
+
+
+def clipped(text: str, most: int = 400) -> str:
+    """The text, or its beginning where it is longer than anybody reads: names come from files of any size, and a column
+    of texts is as wide as the longest."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def printable(text: str) -> str:

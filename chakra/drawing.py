@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hocket.base.errors import TraceError
 from hocket.base.files import atomic_write
-from hocket.base.text import markup, printable
+from hocket.base.text import clipped, markup, printable
 from hocket.chakra.trace import NodeType, Trace
 
 __all__ = ["FORMATS", "MOST_NODES", "write_graph"]
@@ -51,7 +51,7 @@ def _graphml(trace: Trace) -> Iterator[str]:
     yield '  <graph edgedefault="directed">'
     for row, node_id in enumerate(trace.id.tolist()):
         values = (
-            markup(printable(trace.text(trace.name, row))),
+            markup(printable(clipped(trace.text(trace.name, row)))),
             NodeType(trace.type[row]).name,
             trace.start_us[row],
             trace.duration_ns[row],
@@ -70,7 +70,7 @@ def _dot(trace: Trace) -> Iterator[str]:
     yield '  node [shape=box, style=filled, fillcolor=white, fontname="sans-serif"];'
     for row, node_id in enumerate(trace.id.tolist()):
         kind = NodeType(trace.type[row])
-        name = printable(trace.text(trace.name, row)).replace("\\", "\\\\").replace('"', '\\"')
+        name = printable(clipped(trace.text(trace.name, row))).replace("\\", "\\\\").replace('"', '\\"')
         yield f'  {node_id} [label="{node_id} {name}\\n{kind.name}", fillcolor={_COLORS.get(kind, "white")}];'
     for source, target, edge in _edges(trace):
         yield f"  {source} -> {target}{' [style=dashed]' if edge == 'ctrl' else ''};"

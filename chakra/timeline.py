@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hocket.base.errors import TraceError
+from hocket.base.text import clipped
 from hocket.base.trace_events import arrow_event, name_event, span_event, write_events
 from hocket.base.tracks import Tracks
 from hocket.chakra.summary import kind_of_node
@@ -167,7 +168,7 @@ class _Names(dict[int, str]):
         self._strings = trace.strings
 
     def __missing__(self, index: int) -> str:
-        self[index] = json.dumps(self._strings[index] if index >= 0 else "")
+        self[index] = json.dumps(clipped(self._strings[index]) if index >= 0 else "")
         return self[index]
 
 
@@ -179,7 +180,7 @@ def _arguments(trace: Trace) -> Callable[[int, int, int, int, int, int], str]:
         if kind < _SEND:
             return ""
         what: dict[str, object] = {"kind": kind_of_node(kind, comm_type)}
-        what["group"] = trace.strings[group] if group >= 0 else ""
+        what["group"] = clipped(trace.strings[group]) if group >= 0 else ""
         what["size_bytes"] = size
         if kind in _ENDS:
             what["from_rank"], what["to_rank"] = src, dst

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.text import clipped
 from hocket.base.trace_events import arrow_event, name_event, span_event, write_events
 from hocket.base.tracks import Tracks
 from hocket.simulator.prediction import Occupancy, Prediction
@@ -49,7 +50,7 @@ def _rank_events(prediction: Prediction, shown: NDArray[np.int64]) -> Iterator[s
     workload = prediction.workload
     start_ps, finish_ps = prediction.node_start_ps, prediction.node_finish_ps
     ends = np.searchsorted(workload.rank[shown], np.arange(workload.num_ranks + 1))
-    names = [json.dumps(text) for text in workload.strings]
+    names = [json.dumps(clipped(text)) for text in workload.strings]
     arguments = _arguments(prediction)
     ends_shown = workload.operand[shown[np.isin(workload.kind[shown], _ENDS)]]
     messages, counts = np.unique(ends_shown, return_counts=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.text import clipped
 from hocket.simulator.analysis import CriticalPath, critical_path
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Prediction
@@ -170,5 +171,5 @@ def _fitting_links(
 
 
 def _escaped(text: str) -> int:
-    """How many bytes JSON takes for the text."""
-    return len(json.dumps(text))
+    """How many bytes JSON takes for as much of the text as is shown."""
+    return len(json.dumps(clipped(text)))

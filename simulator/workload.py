@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hocket.base.collectives import BARRIER
 from hocket.base.errors import SimulationError
+from hocket.base.text import clipped
 from hocket.chakra.profiled import HOST
 from hocket.chakra.steps import NO_STEP
 from hocket.schedule import Collective, Conditions, Kind
@@ -306,7 +307,7 @@ class Workload:
     def describe(self, node: int) -> str:
         """`rank 2, node 17 (all_reduce)`, for messages."""
         rank = int(np.searchsorted(self.rank_offset, node, side="right")) - 1
-        return f"rank {rank}, node {self.node_id[node]} ({self.strings[self.name[node]]})"
+        return f"rank {rank}, node {self.node_id[node]} ({clipped(self.strings[self.name[node]])})"
 
 
 def single_call(call: CollectiveCall, num_ranks: int) -> Workload:

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket.base.text import clipped
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Prediction
@@ -31,7 +32,7 @@ def collective_table(prediction: Prediction) -> Columns:
     algbw, busbw = bandwidths(prediction)
     return {
         "kind": np.array([call.kind for call in calls], np.str_),
-        "group": np.array(workload.groups, np.str_)[workload.group_of],
+        "group": np.array([clipped(name) for name in workload.groups], np.str_)[workload.group_of],
         "ranks": np.array([len(call.group) for call in calls], np.int64),
         "size_bytes": size,
         "algorithm": np.array([each.algorithm for each in times], np.str_),

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import SimulationError
+from hocket.base.text import clipped
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Prediction
@@ -47,7 +48,8 @@ class CriticalPath:
         return dict(sorted(total.items(), key=lambda item: -item[1]))
 
     def table(self) -> Columns:
-        """Columns: `start_ps`, `finish_ps`, `what`, `from_rank`, `rank`, `node_id` and `name` as in the trace."""
+        """Columns: `start_ps`, `finish_ps`, `what`, `from_rank`, `rank`, `node_id` and `name` as in the trace, its
+        beginning where it is longer than 400 letters."""
         workload = self.workload
         return {
             "start_ps": self.start_ps,
@@ -56,7 +58,7 @@ class CriticalPath:
             "from_rank": self.from_rank,
             "rank": self.rank,
             "node_id": workload.node_id[self.node],
-            "name": np.array([workload.strings[at] for at in workload.name[self.node].tolist()], np.str_),
+            "name": np.array([clipped(workload.strings[at]) for at in workload.name[self.node].tolist()], np.str_),
         }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.errors import TraceError
+from hocket.base.text import clipped
 from hocket.chakra import TraceSet
 from hocket.chakra.finding import source_of
 from hocket.chakra.steps import step_of_nodes
@@ -152,7 +153,7 @@ class Nodes:
         rank = int(np.searchsorted(self.rank_offset, row, side="right")) - 1
         trace = self.traces.traces[rank]
         own = self.orders[rank][row - self.rank_offset[rank]]
-        return f"{source_of(self.traces, rank)}: node {trace.id[own]} ({trace.strings[trace.name[own]]})"
+        return f"{source_of(self.traces, rank)}: node {trace.id[own]} ({clipped(trace.strings[trace.name[own]])})"
 
 
 def _owners(offset: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
-from hocket.base.text import markup
-from hocket.report.charts.drawing import Chart, clipped
+from hocket.base.text import clipped, markup
+from hocket.report.charts.drawing import Chart
 from hocket.report.sort_keys import is_number, sort_key
 
 __all__ = [

@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hocket.base.text import markup
+from hocket.base.text import clipped, markup
 
-__all__ = ["WIDTH", "Chart", "clipped", "label_width", "number", "rect", "row_label", "svg", "text", "tip"]
+__all__ = ["WIDTH", "Chart", "label_width", "number", "rect", "row_label", "svg", "text", "tip"]
 
 WIDTH = 1040
 """Of every chart, in pixels; pages scale it."""
 _LETTER = 6.9  # pixels of a letter at the size of labels
 _WIDEST_LABEL = 300
-_MOST_LETTERS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +21,6 @@ class Chart:
     svg: str
     legend: Sequence[tuple[str, str]] = ()
     times: Sequence[str] = ()
-
-
-def clipped(words: str, most: int = _MOST_LETTERS) -> str:
-    """The words, or their beginning where they are longer than anybody reads: names come from files of any size."""
-    return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def number(value: float) -> str:
