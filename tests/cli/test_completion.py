@@ -10,6 +10,13 @@ EXPECTED = {
     "hocket simulate --mo": "--model",
     "hocket simulate --model co": "congestion",
     "hocket synthesize all_re": "all_reduce",
+    "hocket simulate -t dgx-h1": "dgx-h100",
+    "hocket topology show dgx-a": "dgx-a100",
+    "hocket nccl choose --topology dgx-b2": "dgx-b200",
+    "hocket synthesize all_reduce -t mes": "mesh",
+    "hocket doc": "doctor",
+    "hocket view --li": "--listen --list",
+    "hocket simulate -t cluster.y": "",  # files are the shell's own
 }
 # As bash calls what `complete` names: the words on the line and the number of the one under the cursor.
 TABS = 'eval "$(hocket --show-completion bash)"\n' + "".join(

@@ -47,6 +47,7 @@ def command_of(request: type[Request]) -> Any:
 
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+_OF_TOPOLOGIES = ("SPEC|FILE", "MACHINE", "TOPOLOGY")
 _LAUNCH_LINE = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
@@ -73,11 +74,24 @@ def _performer(request: type[Request]) -> Callable[..., None]:
     return perform
 
 
+def _topologies(incomplete: str) -> list[str]:
+    """Presets, and the words that specs begin with; the shell completes files by itself where none begins so."""
+    from hocket.topology.builders import SHAPES
+    from hocket.topology.graphs import GRAPHS
+    from hocket.topology.machines.integrated_machines import INTEGRATED
+    from hocket.topology.machines.records import MACHINES
+
+    names = [*MACHINES, *INTEGRATED, *SHAPES, *GRAPHS]
+    return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+
+
 def _parameter(field: Field) -> inspect.Parameter:
     kind = kind_of(field)
     about: dict[str, Any] = {"help": field.description, "metavar": field.metavar, "envvar": field.variable}
     if field.names_known:
         about["autocompletion"] = lambda incomplete: [name for name in field.known if name.startswith(incomplete)]
+    elif field.metavar in _OF_TOPOLOGIES:
+        about["autocompletion"] = _topologies
     default = inspect.Parameter.empty if field.required else field.default
     if field.is_list:
         kind, default = list[kind], default or None  # type: ignore[valid-type]

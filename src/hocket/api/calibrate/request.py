@@ -57,7 +57,7 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
         tuple[str, ...],
         option("With --nccl: a variable of NCCL's environment as measured.", "--set", metavar="NAME=VALUE"),
     ] = ()
-    collective: Annotated[str | None, option("What was measured, for files that do not say it.")] = None
+    collective: Annotated[str | None, option("What was measured, for files that do not say it.", "-c")] = None
     ranks: Annotated[int | None, option("Ranks, for files without them.", "-n", ge=2)] = None
     nodes: Annotated[int | None, option("Nodes, for files without them.", ge=1)] = None
     predict_nodes: Annotated[

@@ -24,7 +24,7 @@ class Extrapolation(Request, frozen=True, kw_only=True, tag="extrapolate"):
     traces: Annotated[str, argument("A folder of PREFIX.<rank>.et files, or a prefix.", "TRACES")]
     written: TraceFolder
     data_parallel: Annotated[str | None, option("This many times the replicas: 8x.")] = None
-    ranks: Annotated[int | None, option("Ranks of the larger job.", ge=1, le=1 << 20)] = None
+    ranks: Annotated[int | None, option("Ranks of the larger job.", "-n", ge=1, le=1 << 20)] = None
     group: Annotated[
         tuple[str, ...],
         option("NAME=SIZE: a group that grows, all others stay within a copy. Name all of one dimension."),

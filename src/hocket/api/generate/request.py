@@ -44,12 +44,15 @@ class CollectiveGeneration(Request, frozen=True, kw_only=True, tag="generate col
     ]
     written: TraceFolder
     ranks: Annotated[
-        int | None, option("Number of ranks of the job; all of --topology's by default.", ge=2, le=1 << 20)
+        int | None, option("Number of ranks of the job; all of --topology's by default.", "-n", ge=2, le=1 << 20)
     ] = None
     topology: _Target = None
     size: Annotated[
         tuple[str, ...],
-        option("Size as nccl-tests counts it; given once a member: each one's input (all_to_all, all_gather, gather)."),
+        option(
+            "Size as nccl-tests counts it; given once a member: each one's input (all_to_all, all_gather, gather).",
+            "-s",
+        ),
     ] = ()
     split: Annotated[
         str | None, option("Parts of an input for the members, in proportion: 3,1,1,1 (all_to_all, ...).")
@@ -82,7 +85,7 @@ class NetworkGeneration(Request, frozen=True, kw_only=True, tag="generate networ
     ]
     written: TraceFolder
     ranks: Annotated[
-        int | None, option("Number of ranks of the job; all of --topology's by default.", ge=2, le=1 << 20)
+        int | None, option("Number of ranks of the job; all of --topology's by default.", "-n", ge=2, le=1 << 20)
     ] = None
     topology: _Target = None
     parallel: Annotated[

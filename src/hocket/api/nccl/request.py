@@ -271,7 +271,7 @@ class TunerTableRequest(Request, frozen=True, kw_only=True, tag="nccl tuner make
     ] = 3.0
     extrapolate: Annotated[bool, option("Also below the smallest size and above the largest.")] = False
     collective: Annotated[str | None, option("Of files that do not say it; of --topology: which.", "-c")] = None
-    ranks: Annotated[int | None, option("Of files that do not say it.", ge=2)] = None
+    ranks: Annotated[int | None, option("Of files that do not say it.", "-n", ge=2)] = None
     partial: Annotated[bool, option("Take the lines of runs that were cut off.")] = False
     topology: Annotated[
         str | None,
@@ -316,7 +316,7 @@ class TunerCheck(Request, frozen=True, kw_only=True, tag="nccl tuner check"):
 
     table: Annotated[str, argument("The table of NCCL's tuner plugin.", "TABLE")]
     nodes: Annotated[int | None, option("List what applies on a communicator of so many nodes.", ge=1)] = None
-    ranks: Annotated[int | None, option("And so many ranks.", ge=1)] = None
+    ranks: Annotated[int | None, option("And so many ranks.", "-n", ge=1)] = None
     domains: Annotated[str | None, option("Its NVLink domains, least and most ranks of one.", metavar="N,MIN,MAX")] = (
         None
     )

@@ -37,7 +37,7 @@ class ProgramRun(Request, frozen=True, kw_only=True, tag="run"):
         ),
     ] = "shm"
     ranks: Annotated[int | None, option("Processes; the file's ngpus by default.", "-n")] = None
-    size: Annotated[str | None, option("Bytes of a rank's whole buffer, such as 1MiB.", positional=True)] = None
+    size: Annotated[str | None, option("Bytes of a rank's whole buffer, such as 1MiB.", "-s", positional=True)] = None
     least: Annotated[str, option("First size of a sweep.", "-b", "--min", metavar="SIZE")] = "1MiB"
     most: Annotated[str | None, option("Last size of a sweep.", "-e", "--max", metavar="SIZE")] = None
     factor: Annotated[int, option("From size to size in a sweep.", "-f", "--factor", ge=2)] = 2
