@@ -8,6 +8,7 @@ import pytest
 RING = "simulate all_reduce --size 1MiB --topology ring:8,bandwidth=50GB/s,latency=500ns"
 #: Commands, and the beginnings of names of modules that they have no use for.
 UNUSED = {
+    "--help": "numpy pydantic yaml rich hocket.topology hocket.simulator hocket.report",
     "--version": "numpy pydantic yaml rich hocket.topology hocket.simulator",
     "simulate --help": "pydantic yaml hocket.report",
     f"topology show {RING.split()[-1]}": "pydantic rich google torch hocket.simulator",

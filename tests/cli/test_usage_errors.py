@@ -38,7 +38,10 @@ from in_process import hocket
         ),
         ("simulat all_reduce", "No such command 'simulat'; did you mean 'simulate'? known: bench, bundle"),
         ("nccl chose", "No such command 'chose'; did you mean 'choose'? known: choose, env, log"),
-        ("sweep x.yaml --executor slurm", "--executor slurm: no such choice; known: mpi, processes, serial"),
+        (
+            "sweep x.yaml --executor slurm",
+            "--executor slurm: no such choice; known: dask, local, mpi, processes, serial",
+        ),
     ],
 )
 def test_unknown_names_are_usage_errors_that_list_the_known(tmp_path: Path, arguments: str, message: str) -> None:

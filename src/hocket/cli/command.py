@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -61,7 +62,8 @@ def _performer(request: type[Request]) -> Callable[..., None]:
         terminal = Terminal()
         load_numpy()
         try:
-            result = request.of(**taken).perform(terminal)
+            with terminal.waiting(request.words()) if _works_alone(request) else nullcontext():
+                result = request.of(**taken).perform(terminal)
         except RequestError as error:
             raise typer.BadParameter(str(error)) from error
         terminal.show(result)
@@ -83,6 +85,11 @@ def _topologies(incomplete: str) -> list[str]:
 
     names = [*MACHINES, *INTEGRATED, *SHAPES, *GRAPHS]
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+
+
+def _works_alone(request: type[Request]) -> bool:
+    """Whether nothing of others is printed while it works, and nothing of its own that tells how far it is."""
+    return not (request.launches or request.writes_in_steps)
 
 
 def _parameter(field: Field) -> inspect.Parameter:

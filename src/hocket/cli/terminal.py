@@ -1,7 +1,10 @@
 """The terminal that a command talks to: results on standard output, remarks and progress on standard error."""
 
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from shutil import get_terminal_size
 
 import typer
@@ -12,6 +15,7 @@ from hocket.base.text import printable, printable_lines
 __all__ = ["Terminal"]
 
 _SECONDS_BETWEEN = 0.2
+_QUIET_S = 2.0
 _SECONDS_TO_PACE = 1.0  # before which a pace says little
 
 
@@ -49,6 +53,34 @@ class Terminal:
 
     def status(self, line: str) -> None:
         self._replace(line)
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """While inside, a terminal is told every second what goes on, unless it was told more; other streams are told
+        nothing, and so is one whose work ends within two seconds."""
+        if not sys.stderr.isatty():
+            yield
+            return
+        ended = threading.Event()
+
+        def tell() -> None:
+            while not ended.wait(_QUIET_S / 2):
+                if time.perf_counter() - max(self._begin, self._shown) >= _QUIET_S / 2 and self._has_begun():
+                    self._replace(what)
+
+        thread = threading.Thread(target=tell, name="hocket-terminal", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            if self._replacing:
+                self._replacing = False
+                typer.echo("\r\x1b[K", nl=False, err=True)
+
+    def _has_begun(self) -> bool:
+        return time.perf_counter() - self._begin >= _QUIET_S
 
     def show(self, result: Result) -> None:
         """What a request came to."""
