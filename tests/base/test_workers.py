@@ -1,5 +1,6 @@
 """Worker processes that die, hang and raise: what they were not at is answered, once."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -44,6 +45,19 @@ def test_a_task_that_takes_too_long_is_ended_and_costs_no_other() -> None:
         found = dict(workers.answers(time.sleep, [0, 60, 0, 0]))
         assert dict(workers.answers(abs, [-1])) == {0: 1}
     assert found == {0: None, 1: Failed("it took longer than 0.5 s"), 2: None, 3: None}
+
+
+def test_what_a_process_loads_before_its_first_task_is_not_the_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "loads_slowly.py").write_text(
+        "import sys, time\nif 'hocket.base.workers' not in sys.modules:\n    time.sleep(1)\n\n"
+        "def half(number):\n    return number / 2\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    half = importlib.import_module("loads_slowly").half
+    with Workers(1, limit_s=0.5) as workers:
+        assert dict(workers.answers(half, [2, 4])) == {0: 1.0, 1: 2.0}
 
 
 def test_workers_that_cannot_begin_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
