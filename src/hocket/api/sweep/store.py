@@ -26,10 +26,10 @@ Answer = TypeVar("Answer")
 _FORMAT = 1
 _NAME = 0x486F636B  # "Hock", which tells such a database from those of others
 _TABLES = """
-CREATE TABLE run (number INTEGER PRIMARY KEY, hocket TEXT, seed INTEGER, spec TEXT);
-CREATE TABLE point (key TEXT PRIMARY KEY, request TEXT, answer TEXT, failure TEXT, run INTEGER REFERENCES run)
+CREATE TABLE IF NOT EXISTS run (number INTEGER PRIMARY KEY, hocket TEXT, seed INTEGER, spec TEXT);
+CREATE TABLE IF NOT EXISTS point (key TEXT PRIMARY KEY, request TEXT, answer TEXT, failure TEXT, run INTEGER REFERENCES run)
     WITHOUT ROWID;
-CREATE TABLE asked (number INTEGER PRIMARY KEY, key TEXT, parameters TEXT);
+CREATE TABLE IF NOT EXISTS asked (number INTEGER PRIMARY KEY, key TEXT, parameters TEXT);
 """
 
 
@@ -148,15 +148,15 @@ def opened(answer: type[Answer], path: Path | str | None, retry: bool = False) -
 
 def _prepare(base: sqlite3.Connection) -> None:
     """Readers go on while answers are added, and what is added outlives this process at once."""
-    (name,) = base.execute("PRAGMA application_id").fetchone()
-    tables = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    seen = "SELECT application_id, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id"  # at one instant
+    name, tables = base.execute(seen).fetchone()
     if name != _NAME and tables:
         raise sqlite3.DatabaseError("a database of something else")
     base.execute("PRAGMA journal_mode = WAL")
     base.execute("PRAGMA synchronous = NORMAL")
-    if not tables:
+    if not tables:  # another process may make them meanwhile
         base.executescript(
-            f"BEGIN; PRAGMA application_id = {_NAME}; PRAGMA user_version = {_FORMAT}; {_TABLES} COMMIT;"
+            f"BEGIN IMMEDIATE; PRAGMA application_id = {_NAME}; PRAGMA user_version = {_FORMAT}; {_TABLES} COMMIT;"
         )
     elif (found := base.execute("PRAGMA user_version").fetchone()[0]) != _FORMAT:
         raise sqlite3.DatabaseError(f"of format {found}, this Hocket knows {_FORMAT}")
