@@ -201,7 +201,7 @@ def test_knee_fit_and_crossover_of_a_straight_line() -> None:
 def test_two_that_begin_one_database_at_once_share_it(tmp_path: Path) -> None:
     rows = grid(topology=PAIR, what="all_reduce", size=[1024, 2048], model="analytical")
     with ThreadPoolExecutor(4) as pool:
-        for number in range(20):
+        for number in range(10):
             path, together = tmp_path / f"{number}.sqlite", Barrier(4)
 
             def answered(_: int, path: Path = path, together: Barrier = together) -> int:

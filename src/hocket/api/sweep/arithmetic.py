@@ -47,7 +47,7 @@ def _value(node: ast.AST, values: Mapping[str, Any], formula: str, exact: bool) 
         if node.id not in values:
             raise FormatError(f"'{formula}': there is no '{node.id}'; {nearest(node.id, values)}")
         return values[node.id]
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
         return _finite(formula, node.value) if exact else node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return 0 - _value(node.operand, values, formula, exact)
@@ -80,7 +80,7 @@ def number_of(value: object) -> object:
 def plain_number(formula: str, value: object) -> object:
     """What a formula comes to as JSON would have it: whole numbers without a point. Raises FormatError for what no
     floating-point number holds."""
-    if isinstance(value, Fraction | int) and abs(value) > _MOST:
+    if isinstance(value, Fraction | int) and not -_MOST <= value <= _MOST:
         raise FormatError(f"'{formula}': a number is too large")
     if isinstance(value, Fraction):
         return value.numerator if value.denominator == 1 else float(value)
