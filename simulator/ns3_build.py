@@ -41,11 +41,14 @@ def built_witness(announce: Callable[[str], None] = lambda text: None) -> Path:
     with growing_file(make_folder(program.parent, 0o700) / "hocket-ns3.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not _is_built(program):
+            _require_own(program.parent)
             announce(f"compiling the witness for ns-3 {ns3.version} ({ns3.origin}) into {program.parent}, once")
             with scratch_folder("ns3-build") as folder:
                 _compile([*before, str(_SOURCE), "-o", str(folder / "witness"), *behind], ns3)
                 hand_over(program, (folder / "witness").read_bytes())
             program.chmod(0o755)
+            if not os.access(program, os.X_OK):
+                raise SimulationError(f"{program}: nothing can be run there (mounted with noexec?): {REMEDY}")
     return program
 
 
@@ -54,9 +57,13 @@ def _is_built(program: Path) -> bool:
     if not os.access(program, os.X_OK):
         return False
     for path in (program.parent, program):
-        if path.stat().st_uid not in (os.getuid(), 0) or path.stat().st_mode & 0o022:
-            raise SimulationError(f"{path}: others may write there, so it is not run; chmod go-w, or {REMEDY}")
+        _require_own(path)
     return True
+
+
+def _require_own(path: Path) -> None:
+    if path.stat().st_uid not in (os.getuid(), 0) or path.stat().st_mode & 0o022:
+        raise SimulationError(f"{path}: others may write there, so it is not run; chmod go-w, or {REMEDY}")
 
 
 def _compile(command: list[str], ns3: Ns3) -> None:

@@ -142,8 +142,8 @@ class Packets:
         chosen = self._completed(self.classes.get(link_class, LinkPackets()))
         assert chosen.mtu is not None and chosen.header is not None
         unit = self.train * self.mtu  # what moves as one
-        sizes = [unit] * (size_bytes // unit) + [size_bytes % unit] * (size_bytes % unit > 0)
-        return sum(_link_bytes(size, chosen.mtu, chosen.header, chosen) for size in sizes)
+        whole, rest = (_link_bytes(size, chosen.mtu, chosen.header, chosen) for size in (unit, size_bytes % unit))
+        return size_bytes // unit * whole + rest
 
     @property
     def waits_for_room(self) -> bool:

@@ -95,6 +95,12 @@ def _leaving(share: str, topology: Topology, value: str, seed: int) -> TrafficPa
     node = node_of_ranks(topology)
     if part > 0 and len(np.unique(node)) < 2:
         raise SimulationError(f"traffic: {topology.name} is one node, which nothing can leave: give nodes=2 or more")
+    alone = np.flatnonzero(np.bincount(node)[node] == 1)
+    if part < 1 and len(alone):
+        raise SimulationError(
+            f"traffic: rank {alone[0]} of {topology.name} has its node for itself, and {1 - part:.0%} of the messages"
+            " stay in their node: give nodes of several ranks, or inter:100%"
+        )
     return TrafficPairs.of(_others(topology, seed, near=part < 1, far=part > 0), node, round(part * _MILLION))
 
 

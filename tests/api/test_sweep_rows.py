@@ -5,6 +5,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -195,3 +196,16 @@ def test_knee_fit_and_crossover_of_a_straight_line() -> None:
     assert knee_bytes(sizes[2:], times[2:], 2_000_000) is None
     with pytest.raises(ValueError, match="two different sizes"):
         alpha_beta([1, 1], [2, 2])
+
+
+def test_two_that_begin_one_database_at_once_share_it(tmp_path: Path) -> None:
+    rows = grid(topology=PAIR, what="all_reduce", size=[1024, 2048], model="analytical")
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(10):
+            path, together = tmp_path / f"{number}.sqlite", Barrier(4)
+
+            def answered(_: int, path: Path = path, together: Barrier = together) -> int:
+                together.wait()
+                return len(answer_rows(rows, path=path)["time_ps"])
+
+            assert [*pool.map(answered, range(4))] == [2] * 4

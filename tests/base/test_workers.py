@@ -1,5 +1,6 @@
 """Worker processes that die, hang and raise: what they were not at is answered, once."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -56,6 +57,19 @@ def test_the_first_task_of_a_process_may_load_and_no_longer(monkeypatch: pytest.
     monkeypatch.setattr("hocket.base.workers._LOAD_S", 0.2)
     with Workers(1, limit_s=0.2) as workers:
         assert dict(workers.answers(time.sleep, [60])) == {0: Failed("it took longer than 0.2 s")}
+
+
+def test_what_a_process_loads_before_its_first_task_is_not_the_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "loads_slowly.py").write_text(
+        "import sys, time\nif 'hocket.base.workers' not in sys.modules:\n    time.sleep(1)\n\n"
+        "def half(number):\n    return number / 2\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    half = importlib.import_module("loads_slowly").half
+    with Workers(1, limit_s=0.5) as workers:
+        assert dict(workers.answers(half, [2, 4])) == {0: 1.0, 1: 2.0}
 
 
 def test_workers_that_cannot_begin_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert hocket("simulate", "all_reduce", "-s", "1MiB", "-t", topology, *made, cwd=folder).returncode == 0
     assert hocket("topology", "check", RING, "--json", "sub/check.json", cwd=folder).returncode == 0
     content = json.loads((folder / "one.json").read_text())
+    (folder / "trace.json").write_text('{"traceEvents": [], "otherData": null}')
     content["topology"]["name"] = content["notes"] = f"{HOSTILE}<script>alert(2)</script>"
     content["request"]["algorithm"] = ["</td><script>alert(3)</script>"]
     content["collectives"][0]["kind"] = "x" * 3_000_000 + "<script>alert(4)</script>"
@@ -151,6 +152,16 @@ def test_files_are_what_they_are_and_run_no_script(address: str, results: Path) 
 def test_a_port_that_is_taken_is_an_error(address: str, tmp_path: Path) -> None:
     done = hocket("view", tmp_path, "--listen", address)
     assert (done.returncode, "name another port" in done.stderr) == (3, True)
+
+
+def test_odd_content_and_names_are_shown(results: Path, tmp_path: Path) -> None:
+    content = json.loads((results / "one.json").read_text())
+    content["empty"], content["parts"] = [{}, {}], [{"name": "x"}, {}]
+    (tmp_path / os.fsdecode(b"\xff.json")).write_text(json.dumps(content))
+    with viewed(tmp_path) as (_, address):
+        status, _, body = asked(address, "/")
+        assert status == 200 and 'href="/run/%FF.json"' in body
+        assert asked(address, "/run/%FF.json")[0] == asked(address, "/file/%FF.json")[0] == 200
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])

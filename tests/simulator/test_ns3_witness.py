@@ -68,6 +68,15 @@ def test_deterministic_cases_take_as_long_as_in_ns3(spec: str, algorithm: str, s
     assert np.array_equal(own.link_busy_ps, theirs.link_busy_ps)
 
 
+@needs_ns3
+def test_nothing_is_built_or_run_where_others_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv("HOCKET_CACHE", str(tmp_path))
+    with pytest.raises(SimulationError, match="others may write there, so it is not run"):
+        both("ring:2", "ring", 2**10)
+    assert [path for path in tmp_path.iterdir() if path.suffix != ".lock"] == []
+
+
 def random_job(seed: int, ranks: int, messages: int) -> TraceSet:
     """Each rank sends its messages one after the other to random ranks, of 1 to 16 packets, with pauses."""
     draw = random.Random(seed)

@@ -125,6 +125,31 @@ def test_the_parts_of_a_message_alone_by_hand() -> None:
     assert found.far_bandwidth == pytest.approx(4096 * 10**12 / alone.time_ps, rel=0.02)
 
 
+def test_ranks_in_between_are_no_ends() -> None:
+    # Ranks of a torus pass messages on; each is a node, so that all the way is between nodes.
+    traffic = offered("torus:8,bandwidth=50GB/s,latency=500ns", "permutation", duration_ps=200 * US, from_ps=0)
+    parts = [part.mean_ps for part in traffic.at_load(0.05).parts]
+    assert parts[1] == parts[2] == parts[4] == parts[5] == parts[6] == 0
+    assert parts[3] / NS > 500 + (4096 + 82) / 50
+
+
+def test_late_packets_of_a_message_that_is_there_belong_to_no_other() -> None:
+    # Each packet is sent again every microsecond, until it is there after 20: the last ones pass the switch later.
+    spec, packets = "switch:2,bandwidth=50GB/s,latency=10us", "header=0,flow=none,retransmit=1us"
+    traffic = offered(spec, "permutation", packets, message_bytes=4096, duration_ps=4_000 * US, from_ps=0)
+    found = traffic.at_load(0.001)
+    assert found.packets.sent_again_bytes > 0
+    assert found.far.total > 5
+    assert found.parts[-1].mean_ps == 0
+
+
+def test_idle_ranks_cost_no_events() -> None:
+    traffic = offered("fat_tree:4x2,spines=2,bandwidth=50GB/s,latency=500ns", "permutation", duration_ps=2_000 * US)
+    found = traffic.at_load(0.02)
+    # An event when a message is ready, and at most one to come and one to go on for each packet on a link.
+    assert found.events <= found.made + 8 + 2 * found.packet_hops
+
+
 @pytest.mark.parametrize("spec", ["switch:4,bandwidth=1GB/s,latency=100ns", "ring:5,bandwidth=1GB/s,latency=100ns"])
 def test_without_contention_it_is_what_the_replay_says(spec: str) -> None:
     traffic = offered(spec, "incast:1", "header=0", message_bytes=20_000, duration_ps=2_000 * US, from_ps=0)
@@ -179,6 +204,7 @@ def test_patterns() -> None:
         ("uniform:2", NODES, "it takes no value"),
         ("incast:99", NODES, "from 1 to 12"),
         ("C1", "dgx-h100", "is one node"),
+        ("C1", "fat_tree:4x4,spines=2,bandwidth=50GB/s,latency=500ns", "has its node for itself"),
     ],
 )
 def test_patterns_that_there_are_not(pattern: str, spec: str, says: str) -> None:
@@ -192,6 +218,10 @@ def test_loads_as_words() -> None:
     for text in ("0%", "101%", "10%..5%", "ten", "10%..20%:0%"):
         with pytest.raises(SimulationError, match="load '"):
             parse_loads(text)
+
+
+def test_large_messages_take_no_memory() -> None:
+    assert Packets().link_bytes((1 << 50) + 1, "fabric") == (1 << 50) + 1 + ((1 << 38) + 1) * 82
 
 
 def test_where_it_saturates() -> None:

@@ -50,6 +50,7 @@ struct Origin {
   Picoseconds ready_at = 0;       // of its next message, in an open loop
   std::deque<Picoseconds> slots;  // in a closed loop: since when it may send another one
   bool sending = false;           // whether a message is not wholly out of it
+  bool waiting = false;           // whether an event comes when its next message is ready
 };
 
 /// A message under way.
@@ -86,6 +87,7 @@ class TrafficRun {
       end = std::max(end, event.time);
       outcome_.events++;
       if (event.kind == kReadyEvent) {
+        origins_[event.id].waiting = false;
         freed_.push_back(static_cast<int32_t>(event.id));
       } else {
         network_.handle(*this, static_cast<NetworkEvent>(event.kind), event.id, event.time);
@@ -118,10 +120,16 @@ class TrafficRun {
   }
   /// Notes when the first packet passes from stage to stage. What is lost is sent again: the first time counts.
   void moves(uint32_t id, const int32_t* hop, bool first, bool last, Picoseconds now, Picoseconds tail) {
-    const bool between = outer(*hop), before = first || outer(hop[-1]), after = last || outer(hop[1]);
+    const bool between = outer(*hop);
+    bool before = first || outer(hop[-1]), after = last || outer(hop[1]);
     // Most hops are between others alike, and a look at the message is what they would cost.
     if (!first && !last && before == between && between == after) return;
     Message& message = messages_[id];
+    // A rank in between passes the message on and is none of its ends.
+    first = hop == message.links.data();
+    last = hop == &message.links.back();
+    before = first || outer(hop[-1]);
+    after = last || outer(hop[1]);
     const auto ends = [&](Stage stage, Picoseconds time) {
       Picoseconds& at = message.at[static_cast<size_t>(stage)];
       if (at < 0) at = time;
@@ -191,7 +199,11 @@ class TrafficRun {
         origin.slots.pop_front();
       } else {
         if (ready_at >= traffic_.until_ps) return;
-        if (ready_at > now) return queue_.push({ready_at, kReadyEvent, static_cast<uint32_t>(rank)});
+        if (ready_at > now) {
+          // Whoever sends at once comes here twice in an instant: for itself, and as one that has been set free.
+          if (!std::exchange(origin.waiting, true)) queue_.push({ready_at, kReadyEvent, static_cast<uint32_t>(rank)});
+          return;
+        }
         origin.ready_at = add_ps(ready_at, origin.chance.around(traffic_.gap_ps[rank]));
       }
       const bool far = origin.chance.below(kMillion) < traffic_.far_ppm;

@@ -70,7 +70,8 @@ def request_in(path: Path | str) -> Request:
     except (ValueError, RecursionError):
         content = None
     if isinstance(content, dict) and "verb" not in content:
-        content = content.get("request") or content.get("otherData", {}).get("request")
+        other = content.get("otherData")
+        content = content.get("request") or (other.get("request") if isinstance(other, dict) else None)
     if not isinstance(content, dict) or not isinstance(content.get("verb"), str):
         raise FormatError(f"{path}: holds no request; results of Hocket do: JSON (--json), pages (--report), pictures")
     if (verb := VERBS.get(content["verb"])) is None:

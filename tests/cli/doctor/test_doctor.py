@@ -43,6 +43,20 @@ def test_what_is_here_works_and_commands_that_are_absent_say_what_they_would_add
     assert broken["PyTorch"]["remedy"] == "pip install 'torch>=2.4'"
 
 
+def test_odd_installations_are_found_not_met(tmp_path: Path) -> None:
+    """A CXX that is no command line, a driver's tool for another processor, packages that pip knows nothing of."""
+    for module in ("torch", "mpi4py", "pyarrow", "highspy", "pandas"):
+        (tmp_path / f"{module}.py").write_text(SHADOWS.get(module, ""))
+    (tmp_path / "nvidia-smi").write_bytes(b"\x7fELF of another")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    code, form = doctor(tmp_path, PATH=str(tmp_path), PYTHONPATH=path, CXX="g++ '-O2")
+    parts = {part["part"]: part for part in form["parts"]}
+    assert code == 1 and parts["pandas"]["state"] == "works"
+    assert parts["GPU driver"]["state"] == parts["C++ compiler"]["state"] == "broken"
+    assert "CXX" in parts["C++ compiler"]["found"] and "nvidia-smi" in parts["GPU driver"]["found"]
+
+
 def test_a_plugin_that_does_not_load_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from hocket.api.doctor import native_parts
     from hocket.api.progress import SILENT

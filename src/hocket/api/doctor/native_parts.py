@@ -33,7 +33,12 @@ _PLUGINS: dict[str, tuple[Callable[[], Path], str]] = {
 
 def compiler(progress: Progress) -> Iterator[PartFinding]:
     """What compiles the collector's hooks and what runs programs on processors."""
-    named = shlex.split(os.environ.get("CXX", ""))
+    chosen = os.environ.get("CXX", "")
+    try:
+        named = shlex.split(chosen)
+    except ValueError as error:
+        yield PartFinding("C++ compiler", PartState.BROKEN, f"CXX={chosen}: {error}", "mend or unset CXX")
+        return
     command = named or [found for found in ("g++", "c++", "clang++") if which(found)][:1]
     adds = "the collector's fast hook, hocket run on processors, MPI jobs"
     if not command:

@@ -51,11 +51,11 @@ def extras(progress: Progress) -> Iterator[PartFinding]:
         if code:
             yield PartFinding(module, PartState.BROKEN, ended(code, text), install_command(extra))
         else:
-            yield PartFinding(module, PartState.WORKS, f"{version(module)}; {adds}")
+            yield PartFinding(module, PartState.WORKS, f"{_version_of(module)}; {adds}")
     if find_spec("pandas") is None:
         yield PartFinding("pandas", PartState.ABSENT, "would make tables() DataFrames", "pip install pandas")
     else:
-        yield PartFinding("pandas", PartState.WORKS, f"{version('pandas')}; tables() gives DataFrames")
+        yield PartFinding("pandas", PartState.WORKS, f"{_version_of('pandas')}; tables() gives DataFrames")
 
 
 def pytorch(progress: Progress) -> Iterator[PartFinding]:
@@ -85,7 +85,12 @@ def gpus(progress: Progress) -> Iterator[PartFinding]:
             "GPU driver", PartState.ABSENT, "no nvidia-smi on PATH; programs run on this machine's processors", ""
         )
         return
-    code, text = printed(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], 60.0)
+    try:
+        code, text = printed(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], 60.0)
+    except OSError as error:
+        found = f"nvidia-smi: {error.strerror}"
+        yield PartFinding("GPU driver", PartState.BROKEN, found, "install the driver's tools of this machine")
+        return
     rows = [line.rpartition(", ") for line in text.splitlines() if ", " in line]
     if code or not rows:
         yield PartFinding("GPU driver", PartState.BROKEN, ended(code, text), "look at what nvidia-smi says")
@@ -109,6 +114,13 @@ def _told_by_torch() -> tuple[dict[str, Any] | None, str]:
         if path.is_file():
             return dict(json.loads(path.read_text(encoding="utf-8"))), ""
     return None, f"import torch {ended(code, text)}"
+
+
+def _version_of(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # a folder that no installer put there
+        return "of no known version"
 
 
 def _version(code: int) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import operator
+import sys
 from collections.abc import Mapping
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 from hocket.base.errors import FormatError
@@ -22,6 +24,7 @@ _OPERATIONS = {
     ast.Mod: operator.mod,
 }
 _MOST_CHARACTERS = 500
+_MOST = int(sys.float_info.max)
 
 
 def evaluate(formula: str, values: Mapping[str, Any], *, exact: bool = True) -> Any:
@@ -44,8 +47,8 @@ def _value(node: ast.AST, values: Mapping[str, Any], formula: str, exact: bool) 
         if node.id not in values:
             raise FormatError(f"'{formula}': there is no '{node.id}'; {nearest(node.id, values)}")
         return values[node.id]
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return number_of(node.value) if exact else node.value
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        return _finite(formula, node.value) if exact else node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return 0 - _value(node.operand, values, formula, exact)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
@@ -63,13 +66,22 @@ def _value(node: ast.AST, values: Mapping[str, Any], formula: str, exact: bool) 
     raise FormatError(f"'{formula}': a formula has names, numbers, + - * / // % and parentheses alone")
 
 
+def _finite(formula: str, value: float) -> object:
+    if not isfinite(value):
+        raise FormatError(f"'{formula}': a number is too large")
+    return number_of(value)
+
+
 def number_of(value: object) -> object:
     """A number exactly; what is none as it is."""
     return Fraction(str(value)) if isinstance(value, float) else value
 
 
-def plain_number(value: object) -> object:
-    """A value as JSON would have it: whole numbers without a point."""
+def plain_number(formula: str, value: object) -> object:
+    """What a formula comes to as JSON would have it: whole numbers without a point. Raises FormatError for what no
+    floating-point number holds."""
+    if isinstance(value, Fraction | int) and not -_MOST <= value <= _MOST:
+        raise FormatError(f"'{formula}': a number is too large")
     if isinstance(value, Fraction):
         return value.numerator if value.denominator == 1 else float(value)
     return value

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import isfinite
 from typing import Any, NoReturn, TypeVar
 
 from hocket.api.sweep.arithmetic import evaluate, number_of, plain_number
@@ -103,7 +104,7 @@ def _values(document: YamlDocument, key: str) -> Mapping[str, Sequence[Any]]:
                     values += parse_sizes(each)
                 except FormatError as error:
                     _refuse(document, where, f"{name}: {error}")
-            elif isinstance(each, str | int | float):
+            elif isinstance(each, str | int) or (isinstance(each, float) and isfinite(each)):
                 values.append(each)
             else:
                 _refuse(document, where, f"{name}: expected numbers or texts")
@@ -158,10 +159,14 @@ def _filled(document: YamlDocument, value: Any, values: Mapping[str, Any], where
         return value
     try:
         if whole := _PLACE.fullmatch(value):
-            return plain_number(evaluate(whole[1], values))
-        return _PLACE.sub(lambda found: str(plain_number(evaluate(found[1], values))), value)
+            return _plain(whole[1], values)
+        return _PLACE.sub(lambda found: str(_plain(found[1], values)), value)
     except FormatError as error:
         _refuse(document, where, str(error), error)
+
+
+def _plain(formula: str, values: Mapping[str, Any]) -> object:
+    return plain_number(formula, evaluate(formula, values))
 
 
 def _refuse(document: YamlDocument, where: str, message: str, cause: Exception | None = None) -> NoReturn:

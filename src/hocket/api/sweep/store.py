@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -24,12 +25,14 @@ Row = TypeVar("Row")
 Answer = TypeVar("Answer")
 
 _FORMAT = 1
+_PATIENCE_S = 5.0  # as sqlite3 has by default
 _NAME = 0x486F636B  # "Hock", which tells such a database from those of others
 _TABLES = """
-CREATE TABLE run (number INTEGER PRIMARY KEY, hocket TEXT, seed INTEGER, spec TEXT);
-CREATE TABLE point (key TEXT PRIMARY KEY, request TEXT, answer TEXT, failure TEXT, run INTEGER REFERENCES run)
-    WITHOUT ROWID;
-CREATE TABLE asked (number INTEGER PRIMARY KEY, key TEXT, parameters TEXT);
+CREATE TABLE IF NOT EXISTS run (number INTEGER PRIMARY KEY, hocket TEXT, seed INTEGER, spec TEXT);
+CREATE TABLE IF NOT EXISTS point (
+    key TEXT PRIMARY KEY, request TEXT, answer TEXT, failure TEXT, run INTEGER REFERENCES run
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS asked (number INTEGER PRIMARY KEY, key TEXT, parameters TEXT);
 """
 
 
@@ -148,18 +151,32 @@ def opened(answer: type[Answer], path: Path | str | None, retry: bool = False) -
 
 def _prepare(base: sqlite3.Connection) -> None:
     """Readers go on while answers are added, and what is added outlives this process at once."""
-    (name,) = base.execute("PRAGMA application_id").fetchone()
-    tables = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    seen = "SELECT application_id, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id"  # at one instant
+    name, tables = base.execute(seen).fetchone()
     if name != _NAME and tables:
         raise sqlite3.DatabaseError("a database of something else")
-    base.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(base)
     base.execute("PRAGMA synchronous = NORMAL")
-    if not tables:
+    if not tables:  # another process may make them meanwhile
         base.executescript(
-            f"BEGIN; PRAGMA application_id = {_NAME}; PRAGMA user_version = {_FORMAT}; {_TABLES} COMMIT;"
+            f"BEGIN IMMEDIATE; PRAGMA application_id = {_NAME}; PRAGMA user_version = {_FORMAT}; {_TABLES} COMMIT;"
         )
     elif (found := base.execute("PRAGMA user_version").fetchone()[0]) != _FORMAT:
         raise sqlite3.DatabaseError(f"of format {found}, this Hocket knows {_FORMAT}")
+
+
+def _write_ahead(base: sqlite3.Connection) -> None:
+    """Readers and a writer from now on. SQLite does not wait here for another process that begins too."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            base.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def stored(path: Path) -> tuple[Mapping[str, Any], Sequence[tuple[Mapping[str, Any], str, str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -33,7 +34,7 @@ def list_page(folder: Path, runs: Sequence[StoredRun]) -> str:
         return render("Results", str(folder), [Section("Runs", [none])])
     rows: list[list[str | PageLink]] = [
         [
-            PageLink(run.path, f"/run/{quote(run.path)}"),
+            PageLink(run.path, _address("run", run.path)),
             run.words,
             when(run.changed_s),
             "-" if run.time_ps is None else format_time(run.time_ps),
@@ -59,8 +60,8 @@ def run_page(folder: Path, run: StoredRun) -> str:
     if run.time_ps is not None:
         bound = "" if run.bound_ps is None else f"lower bound {format_time(run.bound_ps)}"
         cards.append(("Time", format_time(run.time_ps), bound))
-    reports = [PageLink("Report", f"/file/{quote(path)}") for path in run.files if path.endswith(".html")]
-    files = [PageLink(path, f"/file/{quote(path)}") for path in run.files]
+    reports = [PageLink("Report", _address("file", path)) for path in run.files if path.endswith(".html")]
+    files = [PageLink(path, _address("file", path)) for path in run.files]
     summary: list[Block] = [PageLinks([*_HOME.links, *reports]), Cards(cards), Text(run.headline), Code(run.command)]
     sections = [Section("Summary", [*summary, Text("Files:"), PageLinks(files)])]
     if run.path.endswith(".json"):
@@ -85,6 +86,11 @@ def comparison_page(folder: Path, first: StoredRun, second: StoredRun) -> str:
     }
     sections += [Section(title, blocks) for title, changes in parts.items() if (blocks := [*_changes(changes)])]
     return render("Comparison", f"{first.path} and {second.path}", sections)
+
+
+def _address(sort: str, path: str) -> str:
+    """Of a page or file; names may have bytes that are no UTF-8."""
+    return f"/{sort}/{quote(os.fsencode(path))}"
 
 
 def _changes(changes: Sequence[Change]) -> Iterator[Block]:
@@ -115,7 +121,8 @@ def _tables(name: str, value: Any) -> Iterator[tuple[str, Table]]:
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         heads = list(dict.fromkeys(head for row in value[:_MOST_ROWS] for head in row))
         rows = [[_cell(head, row.get(head)) for head in heads] for row in value[:_MOST_ROWS]]
-        yield name, Table(heads, rows, about=name)
+        if heads:
+            yield name, Table(heads, rows, about=name)
     elif isinstance(value, list) and value:
         yield name, Table([name], [[_cell(name, each)] for each in value[:_MOST_ROWS]], about=name)
     elif isinstance(value, dict) and value:

@@ -177,7 +177,9 @@ class PacketNetwork : public PacketState {
     if (sending.sent == sending.bytes) {
       sending.queued = false;
       line.first = sending.next;
-      if constexpr (requires { engine.has_left(id); }) engine.has_left(sending.flight);
+      if constexpr (requires { engine.has_left(id); }) {
+        if (!sending.done) engine.has_left(sending.flight);  // else the flight's number may be another message's
+      }
     }
     VirtualChannel& channel = lines_.channel(line.channel);
     const bool paced =
@@ -264,7 +266,7 @@ class PacketNetwork : public PacketState {
     const Picoseconds tail = add_ps(state.free_at, state.latency_ps);
     const bool last = ends(sending, packet);
     if constexpr (requires { engine.moves(id, sending.begin, true, true, now, tail); }) {
-      if (packet.offset == 0) {
+      if (packet.offset == 0 && !sending.done) {
         engine.moves(sending.flight, sending.begin + packet.hop, packet.hop == 0, last, now, tail);
       }
     }
