@@ -104,7 +104,10 @@ def simulate_collective(
             fidelity=fidelity,
         )
     if disturbance.late_ps or disturbance.flows:
-        raise SimulationError(f"{algorithm}: ranks that come late and other traffic are for programs, and for nccl")
+        raise SimulationError(
+            f"algorithm {algorithm}: late ranks and other traffic can only be simulated with a program or NCCL's"
+            " kernels: name the program's file, or give --algorithm nccl on a cluster with NCCL"
+        )
     call = CollectiveCall.of(collective, range(collective.num_ranks))
     workload = single_call(call, topology.num_ranks)
     if algorithm == LIBRARY:

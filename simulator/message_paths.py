@@ -36,4 +36,7 @@ def port_notes(crossings: Iterable[Crossing], topology: Topology) -> tuple[str, 
     wanted = {crossing.ports for crossing in crossings}
     if not wanted or wanted == {Ports(topology).each}:
         return ()
-    return (f"{topology.name} has no {max(wanted)} NICs a machine: messages between machines take the shortest routes",)
+    return (
+        f"{topology.name} does not have the {max(wanted)} NICs per node that the program names: messages between nodes"
+        " take the shortest routes",
+    )

@@ -178,7 +178,7 @@ class Topology:
         """Ranks alone; machines; for a product the ranks with the same coordinate in a dimension (a plane), those in
         the lower and upper half of its coordinates, and those that differ in one dimension only (a line)."""
         rank, stride = np.arange(self.num_ranks), 1
-        labels = [("rank {}", "all ranks", rank), ("machine {}", "all machines", self.machine.astype(np.int64))]
+        labels = [("rank {}", "all ranks", rank), ("node {}", "all nodes", self.machine.astype(np.int64))]
         for number, dimension in enumerate(self.dimensions):
             coordinate = rank // stride % dimension.size
             labels.append((f"plane {{}} of dimension {number}", f"all planes of dimension {number}", coordinate))

@@ -28,9 +28,9 @@ def node_called(topology: Topology, name: str, text: str) -> int:
     if word in _TIERS:
         return _one(topology, text, _tier(topology, _TIERS.index(word)), numbers[0], f"{word} switches")
     machines = np.unique(topology.machine)
-    machine = _one(topology, text, machines, numbers[0], "machines")
+    machine = _one(topology, text, machines, numbers[0], "nodes")
     members = np.flatnonzero(topology.machine == machine) if word == "gpu" else _nics(topology, machine)
-    return _one(topology, text, members, numbers[1], f"{word.upper()}s of machine {numbers[0]}")
+    return _one(topology, text, members, numbers[1], f"{word.upper()}s of node {numbers[0]}")
 
 
 def fabric_links(topology: Topology) -> NDArray[np.bool_]:

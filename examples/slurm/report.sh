@@ -5,6 +5,7 @@ set -e
 traces=${1:?name the folder of traces}
 topology=${2:?name the cluster, such as dgx-h100:nodes=2}
 folder=${3:-report}
+folder=${folder%/}
 mkdir -p "$folder"
 hocket trace validate "$traces"
 hocket validate "$traces" -t "$topology" --report "$folder/validate.html"

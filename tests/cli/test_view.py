@@ -186,6 +186,20 @@ def test_runs_are_listed_without_a_server(results: Path, tmp_path: Path) -> None
     assert (absent.returncode, "is no folder" in absent.stderr) == (3, True)
 
 
+def test_pages_alone_say_what_they_came_to(tmp_path: Path) -> None:
+    traces, load = Path(__file__).parents[2] / "examples" / "traces", ["--load", "50%", "--duration", "50us"]
+    assert hocket("step", traces, "-t", RING, "--no-what-if", "--report", tmp_path / "step.html").returncode == 0
+    assert hocket("traffic", "uniform", "-t", RING, *load, "--report", tmp_path / "traffic.html").returncode == 0
+    assert hocket("traffic", "uniform", "-t", RING, *load, "--json", tmp_path / "traffic.json").returncode == 0
+    done = hocket("view", tmp_path, "--list", "--json", tmp_path / "runs.json")
+    assert done.returncode == 0, done.stderr
+    runs = json.loads((tmp_path / "runs.json").read_text())["tables"]["runs"]
+    said = dict(zip(runs["path"], runs["headline"], strict=True))
+    assert re.fullmatch(rf"[\d.]+ ms a step on {re.escape(RING)}: computation [\d.]+%, .*", said["step.html"])
+    assert said["traffic.html"] == said["traffic.json"]
+    assert said["traffic.json"].startswith(f"uniform on {RING}: saturation none up to 50% of the load")
+
+
 @pytest.mark.browser
 def test_runs_are_shown_and_compared_and_hostile_names_do_no_harm(results: Path, address: str, browser: Any) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python").Axe()

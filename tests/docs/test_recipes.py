@@ -140,7 +140,7 @@ def test_a_preset_is_a_record(tmp_path: Path) -> None:
     house = HouseCopy(tmp_path, changed=["topology"])
     house.replace("topology/machines/vendor_machines.py", "VENDOR_MACHINES = (\n", f"VENDOR_MACHINES = (\n{MACHINE}")
     done = house.hocket("topology", "show", "lab-h100:nodes=2")
-    assert (done.returncode, "16 in 2 machines" in done.stdout) == (0, True), done.stdout + done.stderr
+    assert (done.returncode, "16 in 2 nodes" in done.stdout) == (0, True), done.stdout + done.stderr
     done = house.hocket("simulate", "all_reduce", "-t", "lab-h100:nodes=2", "-s", "1MiB")
     assert done.returncode == 0, done.stderr
 

@@ -68,7 +68,8 @@ def test_the_batch_script_leaves_traces(tmp_path: Path) -> None:
 
 def test_the_report_is_made_of_recorded_traces(tmp_path: Path) -> None:
     here = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    line = [SLURM / "report.sh", ROOT / "examples" / "traces", "ring:4,bandwidth=1GB/s,latency=100us", "report"]
+    line = [SLURM / "report.sh", ROOT / "examples" / "traces", "ring:4,bandwidth=1GB/s,latency=100us", "report/"]
     done = subprocess.run(line, env=here, cwd=tmp_path, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("open report/step.html and report/validate.html\n")
     assert all((tmp_path / "report" / name).stat().st_size > 1000 for name in ("step.html", "validate.html"))

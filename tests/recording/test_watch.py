@@ -231,6 +231,15 @@ def test_a_broken_stream_gives_one_clear_error(tmp_path_factory: pytest.TempPath
         assert str(folder) in str(error)
 
 
+def test_waiting_for_the_first_job_is_said(tmp_path: Path) -> None:
+    watch = subprocess.Popen([*WATCH, str(tmp_path), "--timeout", "1"], stderr=subprocess.PIPE, text=True)
+    assert watch.stderr is not None
+    line = watch.stderr.readline()
+    watch.send_signal(signal.SIGINT)
+    watch.communicate(timeout=60)
+    assert f"no job records into {tmp_path} yet" in line and f"HOCKET_COLLECT={tmp_path}" in line
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("what", ["one less", "other order"])
 def test_a_job_that_hangs_is_explained(tmp_path: Path, what: str) -> None:

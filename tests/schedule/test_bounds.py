@@ -105,12 +105,12 @@ def test_cut_and_machines_see_what_single_ranks_do_not() -> None:
     topology = Topology.from_links("pairs", 4, pairs, machine=[0, 0, 1, 1])
     # all_gather of 4000 B: 2 blocks of 1000 B cross at 1 GB/s. all_reduce: all 4000 B cross each way.
     gather = lower_bound(Collective(Kind.ALL_GATHER, 4, 4000), topology)
-    assert (gather.time_ps, gather.reason) == (2000 * 1000, "ingress of machine 0")
+    assert (gather.time_ps, gather.reason) == (2000 * 1000, "ingress of node 0")
     alone = dataclasses.replace(topology, machine=np.zeros(4, np.int32))
     gather = lower_bound(Collective(Kind.ALL_GATHER, 4, 4000), alone)
     assert (gather.time_ps, gather.reason) == (2000 * 1000, "cut between ranks 2-3 and the others")
     reduce = lower_bound(Collective(Kind.ALL_REDUCE, 4, 4000), topology)
-    assert (reduce.time_ps, reduce.reason) == (4000 * 1000, "ingress of machine 0")
+    assert (reduce.time_ps, reduce.reason) == (4000 * 1000, "ingress of node 0")
 
 
 def test_a_slow_dimension_bounds_the_planes_it_joins() -> None:

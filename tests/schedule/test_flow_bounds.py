@@ -41,7 +41,7 @@ def test_links_between_groups() -> None:
     )
     slot = 500_000 + -(-chunk * 10**12 // (200 * GIB))
     # As much as the traffic over all links of 200 GiB/s: every group has as many of them, all busy at once.
-    assert (bound.time_ps, bound.reason) == (49 * slot, "ingress of machine 0")
+    assert (bound.time_ps, bound.reason) == (49 * slot, "ingress of node 0")
 
 
 def test_links_of_switches_are_held_for_whole_routes() -> None:

@@ -118,8 +118,8 @@ def test_traffic_between_machines_stays_bounded_with_switches_inside_them() -> N
     collective = Collective(AR, 8, 8 * MB)
     inside = lower_bound(collective, load_topology("dgx-h100:nodes=4,gpus=2,nvls=1"))
     between = lower_bound(collective, load_topology("dgx-h100:nodes=4,gpus=2,nvls=1,sharp=1"))
-    assert (inside.time_ps, inside.reason) == (120_000_000, "traffic through the ingress of all machines")
-    assert (between.time_ps, between.reason) == (80_000_000, "ingress of machine 0")
+    assert (inside.time_ps, inside.reason) == (120_000_000, "traffic through the ingress of all nodes")
+    assert (between.time_ps, between.reason) == (80_000_000, "ingress of node 0")
 
 
 def test_the_nearest_switches_are_the_roots() -> None:

@@ -64,15 +64,15 @@ def test_what_enters_a_machine_once_goes_on_inside() -> None:
     # four times: three quarters of a latency of 1 us.
     collective = Collective(Kind.ALL_GATHER, 8, 32000, 1000)
     bound = lower_bound(collective, two_machines(4), split=True)
-    assert (bound.time_ps, bound.reason) == (pytest.approx(7.75 * US, abs=3), "ingress of machine 0 and latency inside")
+    assert (bound.time_ps, bound.reason) == (pytest.approx(7.75 * US, abs=3), "ingress of node 0 and latency inside")
     bound = lower_bound(dataclasses.replace(collective, kind=Kind.REDUCE_SCATTER), two_machines(4), split=True)
-    assert (bound.time_ps, bound.reason) == (pytest.approx(7.75 * US, abs=3), "egress of machine 0 and latency inside")
+    assert (bound.time_ps, bound.reason) == (pytest.approx(7.75 * US, abs=3), "egress of node 0 and latency inside")
 
 
 def test_sums_are_added_up_inside_before_and_spread_after() -> None:
     # All 16000 B go over, and both machines cost a latency inside, or four times the bytes.
     bound = lower_bound(Collective(Kind.ALL_REDUCE, 8, 16000, 1000), two_machines(4), split=True)
-    assert (bound.time_ps, bound.reason) == (pytest.approx(8.5 * US, abs=3), "ingress of machine 0 and latency inside")
+    assert (bound.time_ps, bound.reason) == (pytest.approx(8.5 * US, abs=3), "ingress of node 0 and latency inside")
 
 
 def test_links_faster_than_others_make_parts_of_their_own() -> None:

@@ -61,7 +61,7 @@ def test_the_bytes_of_a_hot_expert_come_over_all_nics_of_its_node(spec: str) -> 
     schedule = AllToAllPlanner(topology).plan(sizes)
     verify(schedule)
     # 24 ranks send 8 MiB each over its node's 8 NICs of 50 GB/s. Over one NIC it would take eight times as long.
-    assert schedule.bound is not None and schedule.bound.reason == "ingress of machine 0"
+    assert schedule.bound is not None and schedule.bound.reason == "ingress of node 0"
     assert schedule.time_ps > 24 * 8 * MIB * 10**12 // (8 * 50 * 10**9)
     assert ratio(schedule) < 1.1
     direct = retime(build("direct", schedule.collective, topology))

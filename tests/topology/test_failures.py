@@ -91,9 +91,9 @@ def test_tiers_of_a_product_are_counted_from_its_ranks() -> None:
     [
         (
             "nic:0.9",
-            "leaf=2,spines=2 has only NICs of machine 0 0-7",
+            "leaf=2,spines=2 has only NICs of node 0 0-7",
         ),
-        ("gpu:4.0", "has only machines 0-3"),
+        ("gpu:4.0", "has only nodes 0-3"),
         ("switch:core0", "has no core switches"),
         ("link:leaf0-spine2", "has only spine switches 0-1"),
         ("nic:3", "nic:0.2 (machine, place in it)"),

@@ -84,7 +84,7 @@ def test_random_is_the_same_on_every_machine() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        (f"dragonfly:4,{COST}", "expected RANKSxGROUPS, such as dragonfly:4x5"),
+        (f"dragonfly:4,{COST}", f"topology 'dragonfly:4,{COST}': expected RANKSxGROUPS, such as dragonfly:4x5"),
         (f"dragonfly:0x9,{COST}", "with 2 ranks or more"),
         (f"dragonfly:9999x9999,{COST}", "links are more than the 4194304"),
         ("dragonfly:4x5,bandwidth=1/2/3GB/s,latency=1us", "bandwidth has 3 values: give one, or two"),

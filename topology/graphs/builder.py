@@ -22,10 +22,10 @@ class GraphBuilder(Entry):
     build: Callable[..., Topology]
 
 
-def two_sizes(name: str, sizes: Sequence[int], expected: str) -> tuple[int, int]:
+def two_sizes(sizes: Sequence[int], expected: str) -> tuple[int, int]:
     """The numbers after the colon, where they are two. Raises FormatError."""
     if len(sizes) != 2 or min(sizes) < 1 or sizes[0] * sizes[1] < 2:
-        raise FormatError(f"'{name}': expected {expected}, with 2 ranks or more")
+        raise FormatError(f"expected {expected}, with 2 ranks or more")
     return sizes[0], sizes[1]
 
 

@@ -15,7 +15,7 @@ def dragonfly(name: str, sizes: Sequence[int], bandwidth: Values, latency: Value
     arrangement; Camarero et al. 2014). Values: inside a group, between groups. Classes of links: `local`, `global`. A
     group counts as a machine.
     """
-    members, groups = two_sizes(name, sizes, "RANKSxGROUPS, such as dragonfly:4x5")
+    members, groups = two_sizes(sizes, "RANKSxGROUPS, such as dragonfly:4x5")
     require_links(members * groups * (members - 1) + groups * (groups - 1))
     (inside, between), (inside_ps, between_ps) = near_and_far("bandwidth", bandwidth), near_and_far("latency", latency)
     local = [

@@ -16,7 +16,7 @@ def fat_tree(name: str, sizes: Sequence[int], bandwidth: Values, latency: Values
     Values: rank - leaf, leaf - spine. A leaf is oversubscribed ranks * bandwidth[0] : spines * bandwidth[1]. Nodes
     after the ranks: leaves, spines. Classes of links: `leaf`, `spine`. Leaves spray.
     """
-    members, leaves = two_sizes(name, sizes, "RANKSxLEAVES, such as fat_tree:8x4")
+    members, leaves = two_sizes(sizes, "RANKSxLEAVES, such as fat_tree:8x4")
     if spines < 1:
         raise FormatError(f"spines={spines}: a fat tree needs at least one spine switch")
     ranks = members * leaves

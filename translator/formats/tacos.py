@@ -76,7 +76,10 @@ def read_tacos_xml(path: Path | str, topology: Topology, size_bytes: int) -> Lin
     text = read_text(path).replace("\t", " ")  # it is indented by tabs, which MSCCL's parser does not take
     program = from_xml(text, str(path))
     if program.kind is not Kind.ALL_GATHER:
-        raise FormatError(f"{path}: TACOS writes all_gather, this is {program.kind}")
+        raise FormatError(
+            f"{path}: --topology and --size are for TACOS' files, which are all_gather; this is MSCCL's {program.kind}:"
+            " leave them out to prove it, or ask hocket simulate for its time on a topology"
+        )
     if program.num_ranks != topology.num_ranks:
         raise FormatError(f"{path}: {program.num_ranks} ranks, but {topology.name} has {topology.num_ranks}")
     number = {ends: link for link, ends in enumerate(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))}

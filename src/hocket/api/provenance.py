@@ -1,5 +1,6 @@
 """The request that a result answers: kept in the pages and pictures that are written of it, and read back from them."""
 
+import html
 import json
 import platform
 import re
@@ -17,23 +18,25 @@ from hocket.base.strict_yaml import nearest
 from hocket.base.version import __version__
 from hocket.report.page import Block, Code, Section, Table, Text, with_provenance
 
-__all__ = ["comment", "request_in", "write_page"]
+__all__ = ["comment", "headline_in", "request_in", "write_page"]
 
 _AGAIN = "The same command, version and inputs predict the same numbers; what is measured differs from run to run."
+_HEADLINE = re.compile(r'class="request" data-headline="([^"]*)"')
 _IN_MARKUP = re.compile(r'class="request"[^>]*>([^<]*)</')
 _IN_COMMENT = re.compile(r"^# request: (\{.*\})$", re.MULTILINE)
 
 
-def write_page(path: Path | str, page: str, request: Request) -> None:
+def write_page(path: Path | str, page: str, request: Request, headline: str = "") -> None:
     """Writes an HTML page or an SVG picture that carries its request as JSON; a page also says how to make it again:
-    the command line, versions, seed, and what the inputs were.
+    the command line, versions, seed, and what the inputs were. `headline`: the result in a line, for lists of results.
 
     Raises HocketError where it cannot be written.
     """
     kept = json.dumps(request.to_plain()).replace("&", "\\u0026").replace("<", "\\u003c")
     before, tag, rest = with_provenance(page, Section("Provenance", _provenance(request))).rpartition("</body>")
     if tag:
-        added = f'<script type="application/json" class="request">{kept}</script>\n'
+        said = f' data-headline="{html.escape(headline)}"' if headline else ""
+        added = f'<script type="application/json" class="request"{said}>{kept}</script>\n'
     else:
         before, tag, rest = page.rpartition("</svg>")
         added = f'<metadata class="request">{kept}</metadata>'
@@ -54,6 +57,12 @@ def _provenance(request: Request) -> list[Block]:
 def comment(request: Request) -> str:
     """A line that tables and YAML begin with."""
     return f"# request: {request.to_json()}\n"
+
+
+def headline_in(page: str) -> str:
+    """The result in a line that a page of `write_page` carries; an empty text where it has none."""
+    found = _HEADLINE.search(page)
+    return html.unescape(found[1]) if found else ""
 
 
 def request_in(path: Path | str) -> Request:

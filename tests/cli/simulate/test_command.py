@@ -14,6 +14,7 @@ from hocket.schedule.algorithms import build
 from hocket.topology import load
 
 PAIR = "ring:2,bandwidth=1GB/s,latency=1us"
+XML = Path(__file__).parents[2] / "data" / "msccl_xml" / "all_reduce_all_pairs_4.xml"
 
 
 hocket = partial(in_process.hocket, "simulate")
@@ -106,6 +107,9 @@ def test_deadlock_has_its_exit_code(tmp_path: Path) -> None:
     [
         (["all_reduce", "--size", "1MiB"], 2, "--topology is missing"),
         (["all_reduce", "--topology", PAIR], 2, "--size is missing"),
+        ([str(XML), "--topology", PAIR], 2, "is a program for any size and network: add --size, such as"),
+        ([str(XML), "--size", "1MiB"], 2, "is a program for any size and network: add --topology"),
+        (["all_reduce", "--size", "1MiB", "--topology", PAIR, "--late", "1=1us"], 3, "give --algorithm nccl on a"),
         (["absent", "--topology", PAIR], 3, "absent"),
         (["absent.schedule"], 3, "absent.schedule"),
         (

@@ -78,7 +78,7 @@ def test_rails_alternate_where_rings_leave_by_another_nic() -> None:
 
 def test_topologies_with_other_nics_say_so() -> None:
     found = ring("dgx-h100", 2)
-    note = "8 NICs a machine: messages between machines take the shortest routes"
+    note = "8 NICs per node that the program names: messages between nodes take the shortest routes"
     other = load("dgx-h100:nodes=2,rails=0/1/2/3/-/-/-/-")
     assert any(note in each for each in simulated(found, other).notes)
     assert not any(note in each for each in simulated(found, load("dgx-h100:nodes=2")).notes)

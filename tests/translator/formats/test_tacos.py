@@ -177,6 +177,13 @@ def test_usage(star: Path, arguments: tuple[str, ...], message: str) -> None:
     assert result.returncode == 2 and message in result.stderr
 
 
+def test_a_topology_for_an_xml_of_msccl() -> None:
+    xml = Path(__file__).parents[2] / "data" / "msccl_xml" / "all_reduce_all_pairs_4.xml"
+    result = hocket(xml, "--topology", "ring:4,bandwidth=50GiB/s,latency=500ns", "--size", "4MiB")
+    assert result.returncode == 3
+    assert "for TACOS' files, which are all_gather; this is MSCCL's all_reduce: leave them out" in result.stderr
+
+
 def test_an_xml_for_another_topology(star: Path) -> None:
     ring = "ring:4,bandwidth=50GiB/s,latency=500ns"
     result = hocket(star / "star.xml", "--topology", ring, "--size", "4MiB")

@@ -55,7 +55,7 @@ def watch(request: CollectionWatch, progress: Progress) -> Watched:
 
         folder = find_job(request.folder).path
         if not request.once:
-            return Watched(request, told, recorded.watch(_begun(request.folder), request.timeout, tell))
+            return Watched(request, told, recorded.watch(_begun(request, progress), request.timeout, tell))
         if not stream_paths(folder):
             raise no_streams(folder)
         watcher = recorded.Watch(folder, request.timeout)
@@ -64,14 +64,21 @@ def watch(request: CollectionWatch, progress: Progress) -> Watched:
         return Watched(request, told, watcher.verdict(report))
 
 
-def _begun(folder: str) -> Path:
-    """The job's folder, once there is one."""
+def _begun(request: CollectionWatch, progress: Progress) -> Path:
+    """The job's folder, once there is one; says that it waits for a job when none has come in `timeout` seconds."""
     try:
-        find_job(folder)
+        find_job(request.folder)
     except FormatError:  # the first job's folder is there a moment before `latest` leads to it
         time.sleep(_PAUSE_S)
-    while not (job := find_job(folder).path / STREAMS).is_dir():
+    looks = 0
+    while not (job := find_job(request.folder).path / STREAMS).is_dir():
         time.sleep(_PAUSE_S)
+        looks += 1
+        if looks == request.timeout / _PAUSE_S:
+            progress.note(
+                f"no job records into {request.folder} yet: waiting for one that runs with"
+                f" HOCKET_COLLECT={request.folder} (Ctrl-C ends this)"
+            )
     return job.parent
 
 

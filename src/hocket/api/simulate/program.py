@@ -21,11 +21,10 @@ __all__ = ["simulate"]
 def simulate(question: Question) -> SimulationResult | CurvesResult:
     """A prediction or a curve a topology."""
     request = question.request
-    if request.algorithm or not request.topology or request.size is None:
-        raise RequestError(
-            f"{request.what} is an algorithm for any size: give --topology and --size (--size 64MiB), and no"
-            " --algorithm"
-        )
+    if not request.topology or request.size is None:
+        missing = [] if request.topology else ["--topology"]
+        missing += [] if request.size is not None else ["--size, such as --size 64MiB"]
+        raise RequestError(f"{request.what} is a program for any size and network: add {' and '.join(missing)}")
     topologies = [question.topology(spec) for spec in request.topology]
     sizes = sizes_of(request.size)
     costs = None if request.costs is None else read_costs(request.costs)

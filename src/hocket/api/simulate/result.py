@@ -110,7 +110,7 @@ class SimulationResult(Result):
             write_json(Path(outputs.tables) / "prediction.json", self.as_json())
             self._written.append(f"wrote tables to {outputs.tables}")
         if outputs.report:
-            write_page(outputs.report, prediction_page(self.prediction), self.request)
+            write_page(outputs.report, prediction_page(self.prediction), self.request, self.headline())
             self._written.append(f"wrote {outputs.report}")
 
 
@@ -159,5 +159,5 @@ class CurvesResult(Result):
             write_csv(outputs.csv, curves_table(self.curves))
             self._written.append(f"wrote {outputs.csv}")
         if outputs.report:
-            write_page(outputs.report, curves_page(self.kind, self.curves), self.request)
+            write_page(outputs.report, curves_page(self.kind, self.curves), self.request, self.headline())
             self._written.append(f"wrote {outputs.report}")

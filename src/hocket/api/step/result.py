@@ -76,6 +76,7 @@ class StepResult(Result):
             "format": "hocket.step",
             "version": 1,
             "request": self.request.to_plain(),
+            "headline": self.headline(),
             "topology": step.prediction.topology.name,
             "assumed": [*step.prediction.assumed],
             "notes": [*facts.notes, *step.prediction.notes],

@@ -79,7 +79,7 @@ class TopologyFacts(Result):
 
 
 def _rows(facts: Facts) -> Iterator[tuple[str, str]]:
-    machines = f" in {facts.machines} machines" if facts.machines > 1 else ""
+    machines = f" in {facts.machines} nodes" if facts.machines > 1 else ""
     computing = f", {facts.in_network} of them compute" if facts.in_network else ""
     yield "topology", facts.name
     yield "ranks", f"{facts.ranks}{machines}"

@@ -46,7 +46,7 @@ class TrafficResult(Result):
         return self.sweep.saturation
 
     def headline(self) -> str:
-        return f"{self.request.pattern} on {self.sweep.topology.name}: {saturation_words(self.sweep)}"
+        return f"{self.request.pattern} on {self.sweep.topology.name}: saturation {saturation_words(self.sweep)}"
 
     def summary(self) -> str:
         return printable_lines(self._lines())
@@ -92,7 +92,7 @@ class TrafficResult(Result):
                     writer.writerows([cell(value) for value in row] for row in rows)
                 self._written.append(f"wrote {request.csv}")
             if request.report is not None:
-                write_page(request.report, traffic_page(self.sweep), request)
+                write_page(request.report, traffic_page(self.sweep), request, self.headline())
                 self._written.append(f"wrote {request.report}")
 
     def as_json(self) -> dict[str, Any]:
@@ -101,6 +101,7 @@ class TrafficResult(Result):
             "format": "hocket.traffic",
             "version": 1,
             "request": self.request.to_plain(),
+            "headline": self.headline(),
             "topology": sweep.topology.name,
             "fingerprint": sweep.topology.fingerprint,
             "routing": sweep.traffic.routing.name,

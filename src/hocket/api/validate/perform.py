@@ -70,7 +70,8 @@ def perform(request: JobValidation, progress: Progress) -> ValidationResult:
     if request.json:
         write_json(request.json, result.as_json())
     if request.report:
-        write_page(request.report, validation_page(prediction, plain, result.fitted, result.notes), request)
+        page = validation_page(prediction, plain, result.fitted, result.notes)
+        write_page(request.report, page, request, result.headline())
     return result
 
 

@@ -82,6 +82,7 @@ class ValidationResult(Result):
             "format": "hocket.validation",
             "version": 1,
             "request": self.request.to_plain(),
+            "headline": self.headline(),
             "topology": self.prediction.topology.name,
             "assumed": [*self.prediction.assumed],
             "notes": [*self.notes, *self.prediction.notes],

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from hocket.api.command_line import command_line
-from hocket.api.provenance import request_in
+from hocket.api.provenance import headline_in, request_in
 from hocket.base.errors import HocketError
+from hocket.base.reading import read_text
 from hocket.base.units import format_time
 
 __all__ = ["StoredRun", "StoredRuns", "json_in"]
@@ -109,9 +110,8 @@ def _result(path: Path) -> _Result | None:
         return None
     content = json_in(path) if path.suffix == ".json" else {}
     time_ps, bound_ps = (_time(content.get(name)) for name in ("time_ps", "bound_ps"))
-    return _Result(
-        request.words(), command, _headline(content, time_ps), time_ps, bound_ps, content.get("format") == _PREDICTION
-    )
+    headline = headline_in(read_text(path)) if path.suffix == ".html" else _headline(content, time_ps)
+    return _Result(request.words(), command, headline, time_ps, bound_ps, content.get("format") == _PREDICTION)
 
 
 def _headline(content: dict[str, Any], time_ps: int | None) -> str:
