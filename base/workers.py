@@ -227,7 +227,10 @@ class _Round(Generic[Task, Answer]):
         if self.limit_s is None:
             return
         now = time.monotonic()
-        for worker in [each for each in self.workers if each.places and now - each.since >= self.limit_s]:
+        late = [each for each in self.workers if each.places and now - each.since >= self.limit_s]
+        # What came while the answers of others were kept was in time.
+        heard = {key.data for key, _ in selector.select(0)} if late else set()
+        for worker in [each for each in late if each not in heard]:
             place = worker.places.popleft()
             self._drop(worker, selector, worker.kill)
             self.answered += 1

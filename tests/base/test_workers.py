@@ -47,6 +47,15 @@ def test_a_task_that_takes_too_long_is_ended_and_costs_no_other() -> None:
     assert found == {0: None, 1: Failed("it took longer than 0.5 s"), 2: None, 3: None}
 
 
+def test_an_answer_that_was_in_time_counts_however_late_it_is_heard() -> None:
+    with Workers(2, limit_s=2.0) as workers:
+        found = []
+        for answer in workers.answers(time.sleep, [0.6, 1.0]):
+            found.append(answer)
+            time.sleep(2.5)  # as a slow disk takes to keep an answer
+    assert found == [(0, None), (1, None)]
+
+
 def test_what_a_process_loads_before_its_first_task_is_not_the_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
