@@ -240,7 +240,10 @@ class _Round(Generic[Task, Answer]):
         for worker in [each for each in self.workers if not each.ready and now - each.since >= _START_S]:
             self._drop(worker, selector, worker.kill)
             raise HocketError(f"a worker process has not begun for {_START_S:g} s: is this machine out of memory?")
-        for worker in [each for each in self.workers if each.places and now >= self._end(each)]:
+        late = [each for each in self.workers if each.places and now >= self._end(each)]
+        # What came while the answers of others were kept was in time.
+        heard = {key.data for key, _ in selector.select(0)} if late else set()
+        for worker in [each for each in late if each not in heard]:
             place = worker.places.popleft()
             self._drop(worker, selector, worker.kill)
             self.answered += 1

@@ -115,8 +115,10 @@ def _run(program: Path, text: str, limit_s: float) -> dict[str, Any]:
                 text=True,
                 errors="replace",
                 timeout_s=limit_s,
-                env={**os.environ, "LC_ALL": "C"},
+                env={name: value for name, value in os.environ.items() if not name.startswith("NS_")} | {"LC_ALL": "C"},
             )
+        except OSError as error:
+            raise SimulationError(f"model ns3: {program} cannot be started: {error}") from error
         except subprocess.TimeoutExpired as error:
             raise SimulationError(f"model ns3: ns-3 was not done after {limit_s:.0f} s: take a smaller size") from error
     if done.returncode != 0:

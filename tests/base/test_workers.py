@@ -59,6 +59,15 @@ def test_the_first_task_of_a_process_may_load_and_no_longer(monkeypatch: pytest.
         assert dict(workers.answers(time.sleep, [60])) == {0: Failed("it took longer than 0.2 s")}
 
 
+def test_an_answer_that_was_in_time_counts_however_late_it_is_heard() -> None:
+    with Workers(2, limit_s=2.0) as workers:
+        found = []
+        for answer in workers.answers(time.sleep, [0.6, 1.0]):
+            found.append(answer)
+            time.sleep(2.5)  # as a slow disk takes to keep an answer
+    assert found == [(0, None), (1, None)]
+
+
 def test_what_a_process_loads_before_its_first_task_is_not_the_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

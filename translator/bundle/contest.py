@@ -83,7 +83,7 @@ class ProgramContest:
                 try:
                     self._members[at][1].prove()
                 except (ScheduleError, DeadlockError) as error:
-                    self._refused[at] = error
+                    self._refuse(at, error)
                 else:
                     proved.add(at)
             if found <= proved:
@@ -98,11 +98,7 @@ class ProgramContest:
 
     def compared(self, size: int) -> Compared:
         """What was asked for at a size so far, less what turned out to be wrong."""
-        known = {
-            at: time_ps
-            for (at, of), time_ps in self._known.items()
-            if of == size and time_ps < NEVER_PS and at not in self._refused
-        }
+        known = {at: time_ps for (at, of), time_ps in self._known.items() if of == size and time_ps < NEVER_PS}
         best: dict[tuple[Path, str], Tried] = {}
         for at, time_ps in sorted(known.items(), key=lambda each: (each[1], each[0])):
             source, lowered = self._members[at]
@@ -136,7 +132,7 @@ class ProgramContest:
                 time_ps = self._taken_ps(at, size)
                 blocks = lowered.thread_blocks
             except ScheduleError as error:  # it does not fit the runtime
-                self._refused[at] = error
+                self._refuse(at, error)
                 continue
             if time_ps >= NEVER_PS:  # which says nothing of the others
                 continue
@@ -144,7 +140,7 @@ class ProgramContest:
             found.append((time_ps, blocks, at))
         if not found or min(found)[0] > rival_ps:
             return None
-        most_ps = min(found)[0] * (_ALIKE + 1) // _ALIKE
+        most_ps = min(min(found)[0] * (_ALIKE + 1) // _ALIKE, rival_ps)
         return min((blocks, time_ps, at) for time_ps, blocks, at in found if time_ps <= most_ps)[2]
 
     def _stays_behind(self, at: int, size: int) -> bool:
@@ -180,6 +176,16 @@ class ProgramContest:
 
         most = _FAR * least  # of those that nothing is known of the guess is 0
         yield from ((at, guesses[at] > 0) for at in sorted(left, key=order) if guesses[at] <= most)
+
+    def _refuse(self, at: int, error: ScheduleError | DeadlockError) -> None:
+        """What it would take is forgotten: nothing is compared with a program that is none."""
+        self._refused[at] = error
+        for size in [size for member, size in self._known if member == at]:
+            del self._known[at, size]
+            left = [time_ps for (_, of), time_ps in self._known.items() if of == size and time_ps < NEVER_PS]
+            self._best.pop(size, None)
+            if left:
+                self._best[size] = min(left)
 
     def _taken_ps(self, at: int, size: int) -> int:
         if (at, size) not in self._known:
