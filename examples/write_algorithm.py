@@ -1,4 +1,4 @@
-"""An all_reduce written by hand: two machines of four GPUs, sums inside each machine first, then between the two.
+"""An all_reduce written by hand: two nodes of four GPUs, sums inside each node first, then between the two.
 
     python examples/write_algorithm.py FOLDER
 
@@ -51,4 +51,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python examples/write_algorithm.py FOLDER")
     main(Path(sys.argv[1]))

@@ -167,7 +167,7 @@ PATTERNS = Registry(
         *(
             TrafficPattern(
                 name=name,
-                summary=f"{float(share):.0%} of the messages go to another node, the others to a rank of the own one",
+                summary=f"{float(share):.0%} of the messages go to another node, the others stay in the sender's",
                 pairs=partial(_leaving, share),
             )
             for name, share in _CLASSES.items()

@@ -16,6 +16,12 @@ def test_compare_algorithms(tmp_path: Path) -> None:
     assert "<algo" in (tmp_path / "ar.xml").read_text()
 
 
+def test_write_algorithm_says_what_it_needs() -> None:
+    command = [sys.executable, str(EXAMPLES / "write_algorithm.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "usage: python examples/write_algorithm.py FOLDER\n")
+
+
 def test_write_algorithm(tmp_path: Path) -> None:
     command = [sys.executable, str(EXAMPLES / "write_algorithm.py"), str(tmp_path)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)

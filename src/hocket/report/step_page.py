@@ -49,7 +49,7 @@ def step_page(step: StepSummary) -> str:
     prediction = step.prediction
     ranks = prediction.workload.job_ranks
     left = prediction.workload.num_ranks
-    folded = f" ({left} simulated for all: the others do as they do)" if left < ranks else ""
+    folded = f" ({left} simulated, the others behave identically)" if left < ranks else ""
     return render("A training step", f"{ranks} ranks{folded} on {prediction.topology.name}", sections)
 
 
@@ -87,7 +87,7 @@ def _cards(step: StepSummary) -> Iterator[tuple[str, str, str]]:
     facts, time_ps = step.facts, step.prediction.time_ps
     yield "Step", format_time(step.step_ps), f"{step.prediction.ratio:.3f} times the bound"
     if (rate := facts.tokens_per_second(time_ps)) is not None:
-        yield "Tokens/s", f"{rate:,.0f}", f"{rate / max(facts.num_ranks, 1):,.1f} an accelerator"
+        yield "Tokens/s", f"{rate:,.0f}", f"{rate / max(facts.num_ranks, 1):,.1f} per accelerator"
     if (used := facts.utilisation(time_ps)) is not None:
         yield "MFU", f"{used:.1%}", f"of {facts.accelerator}'s peak"
     if facts.memory_bytes:

@@ -133,7 +133,7 @@ def test_accelerators_without_a_rank_are_told(folder: Path) -> None:
 def test_no_steps_are_told_as_such(tmp_path: Path) -> None:
     traces = Path(__file__).parents[3] / "examples" / "traces"
     text = hocket("step", traces, "-t", "ring:4,bandwidth=50GB/s,latency=500ns", "--no-what-if").stdout
-    assert "4 ranks, no common steps told: the whole is one" in text
+    assert "4 ranks, no steps marked on all ranks: the whole counts as one" in text
 
 
 def test_beside_a_job_that_says_nothing_of_its_tokens_none_are_known(folder: Path, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def prediction_lines(prediction: Prediction) -> Iterator[str]:
     yield f"{topology.name}: {topology.num_ranks} ranks, {topology.num_links} links; {_routed(prediction)}"
     ranks, left = prediction.workload.job_ranks, prediction.workload.num_ranks
     if left < ranks:
-        yield f"  {left} of {ranks} ranks simulated for all: the others do as they do"
+        yield f"  {left} of {ranks} ranks simulated, the others behave identically"
     slowest = int(prediction.finish_ps.argmax())
     rows = [
         ("time", format_time(prediction.time_ps)),

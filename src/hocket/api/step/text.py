@@ -18,9 +18,13 @@ def head_lines(step: StepSummary) -> Iterator[str]:
     """What the simulation of the job alone tells."""
     prediction, facts = step.prediction, step.facts
     yield from _wrapped(f"assumed: {sentence}" for sentence in prediction.assumed)
-    steps = f"{facts.steps} step{'s' * (facts.steps > 1)}" if facts.steps else "no common steps told: the whole is one"
+    steps = (
+        f"{facts.steps} step{'s' * (facts.steps > 1)}"
+        if facts.steps
+        else "no steps marked on all ranks: the whole counts as one"
+    )
     ranks, left = prediction.workload.job_ranks, prediction.workload.num_ranks
-    alike = f" ({left} simulated for all: the others do as they do)" if left < ranks else ""
+    alike = f" ({left} simulated, the others behave identically)" if left < ranks else ""
     yield f"{prediction.topology.name}: {ranks} ranks{alike}, {steps}"
     yield from (f"  {name:<12} {value}" for name, value in _fact_rows(step))
     yield ""
@@ -55,7 +59,7 @@ def _fact_rows(step: StepSummary) -> Iterator[tuple[str, str]]:
     facts, time_ps = step.facts, step.prediction.time_ps
     yield "step", f"{format_time(step.step_ps)} ({step.prediction.ratio:.3f} times the bound)"
     if (rate := facts.tokens_per_second(time_ps)) is not None:
-        yield "tokens/s", f"{rate:,.0f}, {rate / max(facts.num_ranks, 1):,.1f} an accelerator"
+        yield "tokens/s", f"{rate:,.0f}, {rate / max(facts.num_ranks, 1):,.1f} per accelerator"
     if (used := facts.utilisation(time_ps)) is not None:
         yield "MFU", f"{used:.1%} of {facts.accelerator}'s peak"
     if facts.memory_bytes:
