@@ -25,6 +25,7 @@ __all__ = [
     "shown",
 ]
 
+_LONG = 40  # letters of a cell beyond which it is text of several lines
 _MOST_LETTERS = 400  # of a cell or a heading
 _MOST_TEXT = 50_000  # of a paragraph or a program's output
 _OPEN_ROWS = 25  # of a table that are shown before one asks for all
@@ -235,6 +236,8 @@ def _heading(words: str, numeric: bool, sorts: bool) -> str:
 
 
 def _cell(cell: str | PageLink, key: float | str | None) -> str:
-    attribute = ' class="number"' if is_number(str(cell)) else ""
+    text = str(cell)
+    kind = "long" if len(text) > _LONG else "number" if is_number(text) else ""
+    attribute = f' class="{kind}"' if kind else ""
     attribute += "" if key is None else f' data-key="{shown(str(key))}"'
     return f"<td{attribute}>{cell.html() if isinstance(cell, PageLink) else shown(cell)}</td>"
