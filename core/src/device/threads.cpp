@@ -293,9 +293,8 @@ void Threads::run_blocks(int32_t blocks, const BlockRun& run_block, const std::f
   }
   if (thrown) std::rethrow_exception(thrown);
   // It stays: the counts of messages are no longer those of the others, so that every later call fails as well.
-  const uint64_t failure = load_acquire(state_.failure);
-  if (failure == 0) return;
-  const Failure why = Failure::of(failure);
+  if (load_acquire(state_.failure) == 0) return;
+  const Failure why = failure();
   const bool is_known = why.reason == Reason::kPeerDied && peers_->process(why.peer) > 0;
   throw Error(is_known ? "rank " + std::to_string(why.peer) + " (process " + std::to_string(peers_->process(why.peer)) +
                              ") has died"
@@ -303,19 +302,30 @@ void Threads::run_blocks(int32_t blocks, const BlockRun& run_block, const std::f
 }
 
 // Who ended after its part of this call is missed by nobody yet.
-void Threads::leave_the_dead() noexcept {
+int32_t Threads::missed() const noexcept {
   const auto word = [](uint8_t* window, int64_t place) { return reinterpret_cast<uint64_t*>(window + place); };
   const uint64_t call = load_relaxed(word(windows_[rank_], Window::begun()));
   for (const int32_t peer : peers_->ended()) {
-    if (load_relaxed(word(windows_[peer], Window::ended())) >= call) continue;
-    claim(word(windows_[rank_], 0), kDied | (static_cast<uint64_t>(peer) + 1));
+    if (load_relaxed(word(windows_[peer], Window::ended())) < call) return peer;
   }
+  return -1;
 }
 
-int32_t Threads::lost() const {
-  const uint64_t word = load_acquire(state_.failure);
-  return word == 0 ? -1 : Failure::of(word).peer;
+void Threads::leave_the_dead() noexcept {
+  const int32_t peer = missed();
+  if (peer < 0) return;
+  claim(reinterpret_cast<uint64_t*>(windows_[rank_]), kDied | (static_cast<uint64_t>(peer) + 1));
 }
+
+// Another rank may have seen a dead one earlier, and be heard of here before that is seen.
+Failure Threads::failure() const {
+  Failure why = Failure::of(load_acquire(state_.failure));
+  const int32_t dead = why.reason == Reason::kPeerGaveUp ? missed() : -1;
+  if (dead >= 0) why = {Reason::kPeerDied, dead, why.block, why.step};
+  return why;
+}
+
+int32_t Threads::lost() const { return load_acquire(state_.failure) == 0 ? -1 : failure().peer; }
 
 void Threads::close() noexcept {
   // The first to give up is the one to be named.

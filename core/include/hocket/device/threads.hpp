@@ -75,7 +75,11 @@ class Threads {
   /// All blocks of a launch. Throws as `run`.
   void run_blocks(int32_t blocks, const std::function<void(int32_t block, const Lanes&)>& run_block,
                   const std::function<void()>& interrupted);
+  /// A peer that ended before its part of this call; -1: none did.
+  int32_t missed() const noexcept;
   void leave_the_dead() noexcept;
+  /// Why this rank gave up.
+  Failure failure() const;
 
   int32_t rank_;
   Window window_;
