@@ -15,6 +15,7 @@ from hocket.base.errors import FormatError
 from hocket.base.files import write_file
 from hocket.base.reading import read_text
 from hocket.base.strict_yaml import nearest
+from hocket.base.text import printable
 from hocket.base.version import __version__
 from hocket.report.page import Block, Code, Section, Table, Text, with_provenance
 
@@ -35,7 +36,7 @@ def write_page(path: Path | str, page: str, request: Request, headline: str = ""
     kept = json.dumps(request.to_plain()).replace("&", "\\u0026").replace("<", "\\u003c")
     before, tag, rest = with_provenance(page, Section("Provenance", _provenance(request))).rpartition("</body>")
     if tag:
-        said = f' data-headline="{html.escape(headline)}"' if headline else ""
+        said = f' data-headline="{html.escape(printable(headline))}"' if headline else ""
         added = f'<script type="application/json" class="request"{said}>{kept}</script>\n'
     else:
         before, tag, rest = page.rpartition("</svg>")
