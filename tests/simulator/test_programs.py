@@ -169,9 +169,11 @@ def test_command(tmp_path: Path) -> None:
     several = hocket(path, "-t", ring, "--size", "1MiB..16MiB:2", "--csv", tmp_path / "c.csv", "--runtime", "rccl")
     assert several.returncode == 0, several.stderr
     assert len((tmp_path / "c.csv").read_text().splitlines()) == 6
-    ring_by_name = (path, "-t", ring, "--size", "1MiB", "--algorithm", "ring")
-    for arguments in ((path,), (path, "-t", ring), ring_by_name):
-        refused = hocket(*arguments)
-        assert refused.returncode == 2
-        assert ("drop --algorithm" if arguments == ring_by_name else "--topology and --size") in refused.stderr
+    for more, remedy in (
+        ((), "add --topology"),
+        (("-t", ring), "add --size, such as --size 64MiB"),
+        (("-t", ring, "--size", "1MiB", "--algorithm", "ring"), "drop --algorithm"),
+    ):
+        refused = hocket(path, *more)
+        assert (refused.returncode, remedy in refused.stderr) == (2, True), refused.stderr
     assert hocket(path, "-t", ring.replace("4", "3"), "--size", "1MiB").returncode == 3
