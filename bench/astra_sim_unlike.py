@@ -25,7 +25,7 @@ from hocket.bench.command_line import command_line
 from hocket.chakra import TraceSet, write_traces
 from hocket.simulator.astra import simulate_astra
 
-__all__ = ["main"]
+__all__ = ["main", "peer_command", "program_of", "write_inputs"]
 
 _JOBS = (
     ("unaware", "Ring", "ring", (64, 256, 512)),
@@ -47,8 +47,8 @@ def main(programs: Path) -> None:
             row = slow_rank_row(backend, shape, algorithm, ranks)
             traces = TraceSet((late_trace(row), *(trace_of(row),) * (ranks - 1)))
             prediction, here = _here(traces, row)
-            _write(folder, traces, row)
-            said, there = _child_s(_peer(programs, folder, row), folder)
+            write_inputs(folder, traces, row)
+            said, there = _child_s(peer_command(program_of(programs, row), folder), folder)
             _, command = _child_s(_command(folder, row), folder)
             finish = [int(found) for found in re.findall(r"sys\[\d+\] finished, (\d+) cycles", said)]
             if sorted(finish) != sorted(prediction.finish_ns.tolist()):
@@ -70,8 +70,8 @@ def _here(traces: TraceSet, row: Row) -> tuple[Any, float]:
     return prediction, min(times)
 
 
-def _write(folder: Path, traces: TraceSet, row: Row) -> None:
-    """The files of both."""
+def write_inputs(folder: Path, traces: TraceSet, row: Row) -> None:
+    """Writes the traces, and the files of network, system and memory that both tools read."""
     write_traces(folder / "w", traces)
     kinds = {"all-reduce": "ar", "all-gather": "ag", "reduce-scatter": "rs", "all-to-all": "a2a"}
     system = {
@@ -94,9 +94,14 @@ def _write(folder: Path, traces: TraceSet, row: Row) -> None:
 _NO_MEMORY = {"memory-type": "NO_MEMORY_EXPANSION"}
 
 
-def _peer(programs: Path, folder: Path, row: Row) -> list[str]:
+def program_of(programs: Path, row: Row) -> Path:
+    """ASTRA-sim's program for the row's backend, in its folder of programs."""
+    return programs.resolve() / f"AstraSim_Analytical_Congestion_{row['backend'].capitalize()}"
+
+
+def peer_command(program: Path, folder: Path) -> list[str]:
+    """The command line that runs ASTRA-sim's program on the inputs in the folder."""
     files = {"workload": "w/trace", "system": "system.json", "network": "network.yml", "remote-memory": "memory.json"}
-    program = programs.resolve() / f"AstraSim_Analytical_Congestion_{row['backend'].capitalize()}"
     return [str(program), *(f"--{name}-configuration={folder / file}" for name, file in files.items())]
 
 

@@ -18,6 +18,7 @@ from hocket.base.errors import ExitCode, RequestError
 from hocket.bench.peers.case import Case
 from hocket.bench.peers.cases import tacos_cases
 from hocket.bench.peers.grid_comparison import GridComparison, compare_grid
+from hocket.bench.peers.overview import PeersOverview, compare_peers
 from hocket.bench.peers.run import Limits, Results
 from hocket.bench.peers.run import Result as CaseResult
 from hocket.bench.peers.table import table
@@ -55,8 +56,16 @@ class PeersComparison(Result):
         return {"cases": cases | rows}
 
 
-def perform(request: PeersBench, progress: Progress) -> PeersComparison | GridComparison | Report:
-    """Runs the cases one after the other. Raises RequestError where no case has such a name."""
+def perform(request: PeersBench, progress: Progress) -> PeersOverview | PeersComparison | GridComparison | Report:
+    """The overview of all peers, or the cases one after the other. Raises RequestError where no case has such a name,
+    and for options of the overview beside those of cases."""
+    cases_asked = request.grid or request.only or request.case or request.list_cases or request.data
+    if not cases_asked:
+        return compare_peers(request, progress)
+    if request.page is not None or request.astra_sim is not None:
+        raise RequestError(
+            "--page and --astra-sim are of all peers: leave out --only, --grid, --case, --list and --data"
+        )
     if request.grid:
         return compare_grid(request, _DATA if request.data is None else Path(request.data), progress)
     cases = _cases(request, progress)

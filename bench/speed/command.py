@@ -13,6 +13,7 @@ from hocket.api.result import Result
 from hocket.base.errors import ExitCode
 from hocket.base.files import write_json
 from hocket.base.text_table import text_table
+from hocket.bench.cpu import cpu_model
 from hocket.bench.speed.instructions import (
     TOLERANCE,
     Counted,
@@ -24,7 +25,7 @@ from hocket.bench.speed.instructions import (
     read_table,
     write_table,
 )
-from hocket.bench.speed.limits import CoreLimits, cpu_model, measure_limits
+from hocket.bench.speed.limits import CoreLimits, measure_limits
 from hocket.bench.speed.measured import MeasuredRate, rates_text, slower
 from hocket.bench.speed.recorded import RECORDED, RecordedRate, commit, keep, newest, read_rates
 from hocket.bench.speed.registry import chosen

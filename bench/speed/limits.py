@@ -8,7 +8,7 @@ from hocket.base import processes
 from hocket.base.errors import HocketError
 from hocket.base.scratch import scratch_folder
 
-__all__ = ["CoreLimits", "cpu_model", "measure_limits"]
+__all__ = ["CoreLimits", "measure_limits"]
 
 _WITNESS = Path(__file__).parents[1] / "witness" / "limits.cpp"
 
@@ -42,12 +42,3 @@ def measure_limits() -> CoreLimits | None:
             raise HocketError(f"{_WITNESS.name} does not compile: {built.stderr.strip()[:300]}")
         printed = processes.run([str(program)], check=True, capture_output=True, text=True).stdout
     return CoreLimits(**{name: float(value) for name, value in map(str.split, printed.splitlines())})
-
-
-def cpu_model() -> str:
-    """The model of the CPU as Linux names it: rates of another are not comparable."""
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in ("model name", "CPU part") and value.strip():
-            return value.strip()
-    return "unknown"

@@ -91,7 +91,7 @@ from hocket.api.view.perform import ListedRuns
 from hocket.api.view.request import ResultView as ResultView
 from hocket.base.errors import HocketError as HocketError, RequestError as RequestError
 from hocket.bench.claims.command import ClaimsResult
-from hocket.bench.peers.comparison import PeersComparison
+from hocket.bench.peers.overview import PeersOverview
 from hocket.bench.speed.command import SpeedResult
 from hocket.chakra import read_traces as read_traces
 from hocket.plugin import communicator as communicator
@@ -129,8 +129,8 @@ class _ClaimsResultOrOther(ClaimsResult):
     """Or Report."""
     def __getattr__(self, name: str) -> Any: ...
 
-class _PeersComparisonOrOther(PeersComparison):
-    """Or GridComparison, or Report."""
+class _PeersOverviewOrOther(PeersOverview):
+    """Or PeersComparison, or GridComparison, or Report."""
     def __getattr__(self, name: str) -> Any: ...
 
 def demo(*, output: _Text = 'demo', torch: bool | None = None, json: _Text | None = None) -> DemoResult:
@@ -546,11 +546,11 @@ def bench_claims(
     refuted and why, not specified, out of reach, or not yet."""
 
 def bench_peers(
-    *, only: _Text = 'tacos', tacos: _Text | None = None, data: _Text | None = None, grid: bool = False,
-    case: _Texts = (), json: _Text | None = None, timeout: _Number = 600.0, memory: _Text = '8GiB',
-    list_cases: bool = False,
-) -> _PeersComparisonOrOther:
-    """Synthesize what another tool was measured on: time, lower bound, seconds and memory, beside its own figures."""
+    *, only: _Text | None = None, astra_sim: _Text | None = None, tacos: _Text | None = None, page: _Text | None = None,
+    data: _Text | None = None, grid: bool = False, case: _Texts = (), json: _Text | None = None,
+    timeout: _Number = 600.0, memory: _Text = '8GiB', list_cases: bool = False,
+) -> _PeersOverviewOrOther:
+    """Compare with other tools: what each can do, and its speed and results beside Hocket's on the same problems."""
 
 def bench_speed(
     *, only: _Texts = (), json: _Text | None = None, record: bool = False, recorded: _Text | None = None,

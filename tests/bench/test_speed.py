@@ -9,6 +9,7 @@ from pathlib import Path
 import in_process
 import pytest
 
+from hocket.bench.cpu import cpu_model
 from hocket.bench.speed.case import SpeedCase, Timed, Work, best_of
 from hocket.bench.speed.instructions import (
     TABLE,
@@ -21,7 +22,7 @@ from hocket.bench.speed.instructions import (
     not_comparable,
     read_table,
 )
-from hocket.bench.speed.limits import CoreLimits, cpu_model, measure_limits
+from hocket.bench.speed.limits import CoreLimits, measure_limits
 from hocket.bench.speed.measured import MeasuredRate, slower
 from hocket.bench.speed.recorded import RECORDED, RecordedRate, newest, read_rates
 from hocket.bench.speed.registry import CASES

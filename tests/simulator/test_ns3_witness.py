@@ -13,6 +13,9 @@ from hocket.api.doctor.findings import PartState
 from hocket.api.doctor.native_parts import ns3
 from hocket.api.progress import SILENT
 from hocket.base.errors import SimulationError
+from hocket.bench.peers.figures import PeerPrograms
+from hocket.bench.peers.overview import figures_of
+from hocket.bench.peers.simulators import simulator_problems
 from hocket.chakra import TraceBuilder, TraceSet
 from hocket.schedule import Collective, Kind
 from hocket.simulator import Fidelity, Packets, Prediction, simulate_collective, simulate_traces
@@ -191,3 +194,11 @@ def test_the_doctor_says_how_to_get_ns3(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("HOCKET_NS3", str(tmp_path))
     (part,) = ns3(SILENT)
     assert (part.part, part.state, part.remedy) == ("ns-3", PartState.ABSENT, HOW_TO_GET)
+
+
+@needs_ns3
+def test_peers_are_compared_with_ns3_itself_where_it_is_here() -> None:
+    (problem,) = (each for each in simulator_problems() if each.peer == "ns-3")
+    seconds, time = figures_of(problem, PeerPrograms())
+    assert (seconds.state, time.state, time.ratio) == ("measured", "measured", 1.0)
+    assert seconds.ratio is not None and seconds.ratio > 2

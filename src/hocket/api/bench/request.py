@@ -32,23 +32,33 @@ class ClaimsBench(Request, frozen=True, kw_only=True, tag="bench claims"):
 
 
 class PeersBench(Request, frozen=True, kw_only=True, tag="bench peers"):
-    """Synthesize what another tool was measured on: time, lower bound, seconds and memory, beside its own figures.
+    """Compare with other tools: what each can do, and its speed and results beside Hocket's on the same problems.
 
-    Every case runs in a fresh process, whole: search, lower bound, proof. All links are blocking, as in TACOS. --grid
-    asks as a user would, with free chunks, on 12 topologies, and puts the best native algorithm, NCCL's model and what
-    is recorded of TACOS and ForestColl beside it. Exit code 1: not all targets are met, or a case has no schedule.
+    A peer that is on this machine is run (--astra-sim, --tacos; ns-3 and SimGrid where installed); of another the
+    recorded figures stand there, and each row says which. --only tacos synthesizes all that TACOS was measured on, each
+    case in a fresh process, links blocking as in TACOS: exit code 1 where a target is missed. --grid asks as a user
+    would, with free chunks, on 12 topologies, beside native algorithms, NCCL's model, and what is recorded of TACOS and
+    ForestColl: exit code 1 where a case has no schedule.
     """
 
     writes_in_steps: ClassVar[bool] = True
-    examples: ClassVar[tuple[str, ...]] = ("hocket bench peers --only tacos --case '*dragonfly*' --json results.json",)
+    examples: ClassVar[tuple[str, ...]] = (
+        "hocket bench peers --json peers.json",
+        "hocket bench peers --only tacos --case '*dragonfly*' --json results.json",
+    )
     performer: ClassVar[str] = "hocket.bench.peers.comparison:perform"
 
-    only: Annotated[str, option("The peer to compare with.", metavar="PEER", choices="hocket.bench.peers:PEERS")] = (
-        "tacos"
-    )
-    tacos: Annotated[
-        str | None, option("A driver around TACOS, run on every all_gather (docs/peers.md).", metavar="PATH")
+    only: Annotated[
+        str | None,
+        option("All cases of this peer, one by one.", metavar="PEER", choices="hocket.bench.peers:PEERS"),
     ] = None
+    astra_sim: Annotated[
+        str | None, option("ASTRA-sim's analytical program, or the folder of its programs, to be run.", metavar="PATH")
+    ] = None
+    tacos: Annotated[
+        str | None, option("A driver around TACOS, to be run on every all_gather (docs/peers.md).", metavar="PATH")
+    ] = None
+    page: Annotated[str | None, output("Write both tables into this page (.md), between its markers.")] = None
     data: Annotated[
         str | None, option("Recorded figures; default: shared/data/tacos beside the repository.", metavar="DIR")
     ] = None
