@@ -144,8 +144,9 @@ def _incast(topology: Topology, value: str, seed: int) -> TrafficPairs:
     able = able if len(able) else np.arange(1, topology.num_ranks)
     if value and (not value.isdecimal() or not 1 <= int(value) <= len(able)):
         raise SimulationError(f"traffic: incast:{value}: expected how many send to rank 0, from 1 to {len(able)}")
-    senders = np.random.default_rng(seed).permutation(able)[: int(value or len(able))]
-    choices = [np.zeros(int(rank in set(senders.tolist())), np.int64) for rank in range(topology.num_ranks)]
+    sends = np.zeros(topology.num_ranks, np.int64)
+    sends[np.random.default_rng(seed).permutation(able)[: int(value or len(able))]] = 1
+    choices = [np.zeros(count, np.int64) for count in sends]
     return _to_one_each(topology, choices, into=0)
 
 

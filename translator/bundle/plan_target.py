@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from itertools import product
 
 from msgspec import structs
@@ -140,14 +139,17 @@ class _LoweredPlan:
         self._drafts, self.variant, self._least = drafts, strategy, least
         self.smallest_bytes, self._best_up_to = smallest, largest
         self.instances = 1
+        self._proved: TranslatedPlan | None = None
 
     @property
     def draft(self) -> PlanDraft:
         return self._drafts.of(self.variant)
 
-    @cached_property
-    def _proved(self) -> TranslatedPlan:
-        return self.draft.proved()
+    def prove(self) -> TranslatedPlan:
+        """The plan as it is read back, proved once."""
+        if self._proved is None:
+            self._proved = self.draft.proved()
+        return self._proved
 
     @property
     def one(self) -> Program | Schedule:
@@ -179,11 +181,9 @@ class _LoweredPlan:
     def guess_ps(self, size_bytes: int) -> int:
         return 0 if self._least is None else self._least.guess(self.variant, size_bytes)
 
-    def prove(self) -> None:
-        assert self._proved
-
     def written(self, name: str, window: SizeWindow) -> Written:
-        open_plan = self._proved.plan
+        proved = self.prove()
+        open_plan = proved.plan
         if window.max_bytes > open_plan.max_message_size:
             raise ScheduleError(
                 f"messages of {format_limit(window.max_bytes)} do not fit: the runtime's offsets of 32 bits reach "
@@ -206,7 +206,7 @@ class _LoweredPlan:
             chunks=plan.slots,
             alignment=plan.buffer_alignment,
             protocol=plan.protocol,
-            channels=self._proved.program.num_channels if self._proved.program else self.thread_blocks,
+            channels=proved.program.num_channels if proved.program else self.thread_blocks,
             thread_blocks=self.thread_blocks,
             steps=max(len(block.ops) for block in blocks),
             scratch_chunks=max(gpu.scratch_chunks for gpu in plan.gpus),

@@ -77,8 +77,8 @@ class Lowered(Protocol):
     def guess_ps(self, size_bytes: int) -> int:
         """About what it takes at a size, known before it is lowered; 0: nothing is."""
 
-    def prove(self) -> None:
-        """Raises ScheduleError or DeadlockError where it is not right at every size."""
+    def prove(self) -> object:
+        """Raises ScheduleError or DeadlockError where it is not right at every size; what it returns is its own."""
 
     @property
     def unit_bytes(self) -> int:
