@@ -13,7 +13,7 @@ __all__ = ["LENGTH", "READY", "frame"]
 
 LENGTH = struct.Struct("<Q")
 READY = "ready"
-"""What a process says when it has loaded all that its tasks need, which it gets first, with none of them."""
+"""What a process says when it has begun."""
 
 
 def frame(content: object) -> bytes:
@@ -27,7 +27,6 @@ def _work() -> None:
     os.dup2(2, 1)
     tasks: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_read, args=(tasks,), daemon=True).start()
-    tasks.get()  # none yet: what they need is loaded
     os.write(answers, frame(READY))
     with open(answers, "wb", buffering=0) as out:
         while True:

@@ -177,7 +177,6 @@ class _Round(Generic[Task, Answer]):
         while len(self.workers) < min(self.jobs, len(self.tasks) - self.answered):
             worker = _Worker()
             self.workers.append(worker)
-            worker.send((self.function, []), [])  # it is ready when it has loaded that, which is no task's time
             selector.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
 
     def _feed(self) -> None:
