@@ -173,7 +173,7 @@ TOOLS = (
         "Hocket",
         __version__,
         "this checkout",
-        "MIT",
+        "Apache-2.0",
         "tested here",
         (
             "Chakra traces, PyTorch's, NCCL's and RCCL's, MSCCL XML, ASTRA-sim's files",

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -198,3 +199,13 @@ def test_ctrl_c_in_a_search_stops_the_suite() -> None:
         synthesized("all_reduce", mesh("16x16"), 256 * 2**20)
         pytest.fail("the search ended, as if nothing had come")
     other.join()
+
+
+def test_the_readme_counts_the_verdicts() -> None:
+    counts = Counter(str(verdict.status) for verdict in read_verdicts(EVIDENCE))
+    told = (
+        f"{counts.total()} claims of five papers, measured again](docs/evidence.md): {counts['exact']} exact, "
+        f"{counts['within']} within their tolerance, {counts['trend']} in their trend, "
+        f"{counts['refuted-because']} refuted with the reason"
+    )
+    assert told in (EVIDENCE.parents[1] / "README.md").read_text(encoding="utf-8")
