@@ -67,7 +67,8 @@ def test_the_batch_script_leaves_traces(tmp_path: Path) -> None:
 
 
 def test_the_report_is_made_of_recorded_traces(tmp_path: Path) -> None:
-    here = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # where `hocket` is
+    here = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PATH": path}
     line = [SLURM / "report.sh", ROOT / "examples" / "traces", "ring:4,bandwidth=1GB/s,latency=100us", "report/"]
     done = subprocess.run(line, env=here, cwd=tmp_path, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
