@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from socket import socket
 
@@ -16,11 +17,17 @@ SRUN = '#!/bin/sh\nexec "$@"\n'
 SCONTROL = "#!/bin/sh\necho localhost\n"
 
 
+def installed(*folders: Path) -> dict[str, str]:
+    """With `hocket` and `torchrun` on the path, which are beside the interpreter, behind these folders."""
+    path = [*map(str, folders), str(Path(sys.executable).parent), os.environ["PATH"]]
+    return os.environ | {"PYTHONPATH": str(ROOT / "src"), "PATH": os.pathsep.join(path)}
+
+
 def stand_ins(folder: Path) -> dict[str, str]:
     for name, text in (("srun", SRUN), ("scontrol", SCONTROL)):
         (folder / name).write_text(text, encoding="utf-8")
         (folder / name).chmod(0o755)
-    return os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
+    return installed(folder)
 
 
 def free_port() -> int:
@@ -67,10 +74,8 @@ def test_the_batch_script_leaves_traces(tmp_path: Path) -> None:
 
 
 def test_the_report_is_made_of_recorded_traces(tmp_path: Path) -> None:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # where `hocket` is
-    here = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PATH": path}
     line = [SLURM / "report.sh", ROOT / "examples" / "traces", "ring:4,bandwidth=1GB/s,latency=100us", "report/"]
-    done = subprocess.run(line, env=here, cwd=tmp_path, text=True, capture_output=True)
+    done = subprocess.run(line, env=installed(), cwd=tmp_path, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("open report/step.html and report/validate.html\n")
     assert all((tmp_path / "report" / name).stat().st_size > 1000 for name in ("step.html", "validate.html"))
