@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NoReturn
 
 from hocket.base.errors import HocketError
+from hocket.base.executables import search_path
 from hocket.base.extras import install_command
 from hocket.base.processes import started
 from hocket.base.scratch import hand_over, wait_for_owner
@@ -75,8 +76,7 @@ def _commands(module: str, folder: Path, ranks: int, by_mpi: bool) -> list[list[
     worker = ["sh", "-c", _NOTE_END, str(folder), sys.executable, "-m", module, str(folder)]
     if not by_mpi:
         return [[*worker, str(rank)] for rank in range(ranks)]
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    mpiexec = shutil.which("mpiexec", path=path)
+    mpiexec = shutil.which("mpiexec", path=search_path())
     if mpiexec is None:
         raise HocketError(f"backend mpi needs mpiexec beside python or on PATH: {install_command('mpi')}")
     return [[mpiexec, "-n", str(ranks), *worker]]

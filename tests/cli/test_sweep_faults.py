@@ -2,6 +2,7 @@
 was answered is kept, and nothing is answered twice."""
 
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -18,6 +19,8 @@ from typing import Any
 import in_process
 import pytest
 from sweep_stores import runs_of
+
+from hocket.base.executables import search_path
 
 PATIENCE_S = 200.0
 SWEEP = [sys.executable, "-m", "hocket", "sweep"]
@@ -127,7 +130,8 @@ def results_of(out: Path) -> bytes:
     return (out / "results.csv").read_bytes()
 
 
-MPI = pytest.param(["mpiexec", "-n", "3", *SWEEP], ["--executor", "mpi"], marks=pytest.mark.mpi, id="mpi")
+MPIEXEC = shutil.which("mpiexec", path=search_path()) or "mpiexec"
+MPI = pytest.param([MPIEXEC, "-n", "3", *SWEEP], ["--executor", "mpi"], marks=pytest.mark.mpi, id="mpi")
 LOCAL = pytest.param(SWEEP, ["--executor", "local", "--jobs", "2"], id="local")
 
 

@@ -2,12 +2,12 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from socket import socket
 
 import pytest
 
+from hocket.base.executables import search_path
 from hocket.chakra import read_traces
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ SCONTROL = "#!/bin/sh\necho localhost\n"
 
 def installed(*folders: Path) -> dict[str, str]:
     """With `hocket` and `torchrun` on the path, which are beside the interpreter, behind these folders."""
-    path = [*map(str, folders), str(Path(sys.executable).parent), os.environ["PATH"]]
+    path = [*map(str, folders), search_path()]
     return os.environ | {"PYTHONPATH": str(ROOT / "src"), "PATH": os.pathsep.join(path)}
 
 

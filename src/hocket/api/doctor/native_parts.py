@@ -6,7 +6,6 @@ import ctypes
 import os
 import re
 import shlex
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import which
@@ -15,6 +14,7 @@ from hocket.api.doctor.findings import PartFinding, PartState
 from hocket.api.progress import Progress
 from hocket.api.selftest.commands import ended, printed
 from hocket.base.errors import HocketError
+from hocket.base.executables import search_path
 from hocket.base.extras import install_command
 from hocket.nccl.stock.cuda_headers import find_cuda_headers
 from hocket.plugin.nccl.library import nccl_profiler_path, nccl_tuner_path
@@ -49,7 +49,7 @@ def compiler(progress: Progress) -> Iterator[PartFinding]:
 
 def mpi(progress: Progress) -> Iterator[PartFinding]:
     """The launcher that `--transport mpi` would take, and the wrapper that knows its headers."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    path = search_path()
     launcher, wrapper = which("mpiexec", path=path), which("mpicc", path=path)
     if launcher is None:
         adds = "would add MPI jobs: hocket launch, collect --mpi, run --transport mpi"

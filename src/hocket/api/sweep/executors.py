@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -11,6 +12,7 @@ from typing import Any, cast
 from hocket.api.reading import one_of
 from hocket.api.sweep.request import Sweep
 from hocket.base.errors import HocketError, RequestError
+from hocket.base.executables import search_path
 from hocket.base.extras import install_command
 from hocket.base.strict_yaml import nearest
 from hocket.base.workers import Workers
@@ -53,7 +55,8 @@ def executor_of(request: Sweep) -> Iterator[Workers | Executor | None]:
 
 
 def _mpi(jobs: int | None) -> Iterator[Executor]:
-    """Under `mpiexec -n N` all ranks but the first work; else MPI starts so many."""
+    """Under `mpiexec -n N` all ranks but the first work; else MPI starts so many, by its own programs on PATH."""
+    os.environ["PATH"] = search_path()
     try:
         from mpi4py import MPI  # initializes MPI
         from mpi4py.futures import MPICommExecutor, MPIPoolExecutor
