@@ -123,7 +123,7 @@ class _Trials:
         attempts = min(_TRIAL_ATTEMPTS, self.search.attempts or _TRIAL_ATTEMPTS)
         self.spent_s += self._cost_s(number)
         trial = replace(self.search, attempts=attempts)
-        trial_s = _TRIAL_S if self._cost_s(number) <= _TRIALS_S + _LONG_TRIALS_S else _COSTLY_TRIAL_S
+        trial_s = _COSTLY_TRIAL_S if self._is_costly(number) else _TRIAL_S
         try:
             found = best_schedule(problem, trial, self.engine, trial_s, None, contest)
         except ScheduleError:
@@ -178,7 +178,9 @@ class _Trials:
     def choice(self) -> ChunkChoice:
         enough_ps = self.best_ps * 1000 // _HELPED_PER_MILLE
         number = min(number for number, schedule in self.found.items() if schedule.time_ps <= enough_ps)
-        running = None if self.limited else _within(self.contests[number], _IN_THE_RUNNING_PERCENT)
+        # After a costly trial those are in the running, too, that were not asked.
+        all_run = self.limited or self._is_costly(number)
+        running = None if all_run else _within(self.contests[number], _IN_THE_RUNNING_PERCENT)
         if running is not None and (look := self._nearest_look(number)) is not None:
             running |= _within(self.contests[look], _IN_THE_RUNNING_PERCENT)
         return ChunkChoice(self.found[number], running)
@@ -223,6 +225,9 @@ class _Trials:
         if collective.reducing or collective.spreads:
             return cost_s
         return max(cost_s, min(_CHEAP_S, cheapest_s(self.problem(number), self.engine)))  # ways are looked for besides
+
+    def _is_costly(self, number: int) -> bool:
+        return self._cost_s(number) > _TRIALS_S + _LONG_TRIALS_S
 
     def _trials_s(self) -> float:
         least_ps = max(1, self.least_ps())

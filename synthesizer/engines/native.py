@@ -19,13 +19,14 @@ _SECONDS_PER_TRANSFER = 40e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Native(NamedEngine):
-    """Those of `hocket.schedule.algorithms`, timed on links that carry one transfer at a time; or `algorithm` alone."""
+    """Those of `hocket.schedule.algorithms`, timed on links that carry what they have bandwidth for; or `algorithm` alone."""
 
     name: str = "native"
     summary: str = "small messages, switches that compute"
     collectives: str = "all"
     needs: str = "any"
     size: str = "thousands of ranks"
+    shares_links: bool = True
 
     algorithm: NativeAlgorithm | None = None
 
