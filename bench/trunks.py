@@ -1,4 +1,4 @@
-"""Schedules over trunks, links that are wider than what leads to them: time / lower bound, by the schedule and simulated.
+"""Schedules over trunks, links wider than what leads to them: time / lower bound, by the schedule and simulated.
 
 Example: python -m hocket.bench.trunks
 

@@ -86,4 +86,3 @@ class Fidelity:
 
 #: What simulations take unless told otherwise.
 STANDARD = Fidelity()
-

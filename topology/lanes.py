@@ -18,8 +18,8 @@ class Lanes:
     """A topology each of whose trunks is parallel links, its lanes, between the same nodes: as many as the fastest
     transfers that it has bandwidth for at once, each with that part of its bandwidth.
 
-    `whole` is the topology as it is; lanes `first[l]` to `first[l + 1]` (int32, length links + 1) are its link l, which
-    may be a single one. What is on one lane at a time may be on the trunk, so a schedule of the one is one of the other.
+    `whole` is the topology as it is; lanes `first[l]` to `first[l + 1]` (int32, length links + 1) are its link l, often
+    a single one. What is on one lane at a time may be on the trunk, so a schedule of the one is one of the other.
     """
 
     whole: Topology
