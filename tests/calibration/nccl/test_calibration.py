@@ -216,7 +216,8 @@ def test_from_a_table_to_what_is_quicker(tmp_path: Path) -> None:
     # The table says which NCCL it is of: no other is tried.
     assert re.search(r"by the structure of NCCL 2.30 \(losses: without NCCL [\d.]+, NCCL 2.30 [\d.]+\)", done.stdout)
     # Every number of the fit has its unit: a factor, a time, a bandwidth, or a time for the root of a byte.
-    fitted = re.findall(r"^all_reduce +8 +1  (?:Ring|NVLS)/\w+ +\d+ \w+ \.\. \d+ \w+ +(.*)$", done.stdout, re.MULTILINE)
+    row = r"^all_reduce +8 +1  (?:Ring|NVLS)/\w+ +\d+ \w+ \.\. \d+ \w+ +(.*)$"
+    fitted = re.findall(row, done.stdout, re.MULTILINE)
     unit = (
         r"(expected [\d.]+ x|(latency|chunk) [\d.]+ [num]?s|(channel|byte) [\d.]+ [kMGT]?B/s|ramp [\d.]+ ns/sqrt\(B\))"
     )

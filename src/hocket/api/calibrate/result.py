@@ -130,8 +130,9 @@ class CalibrationResult(Result):
         best = "the fits above" if self.nccl.best == FREE else f"the structure of NCCL {self.nccl.best}"
         yield ""
         yield f"sizes left out are best predicted by {best} (losses: {losses})"
-        yield "  The smaller loss is the better. A time is the sum of its terms: a factor of the time that NCCL expects, a"
-        yield "  latency, the bytes over the bandwidth of a channel or of all, a ramp with the root of a channel's bytes, chunks."
+        yield "  The smaller loss is the better. A time is the sum of its terms: a factor of the time that NCCL"
+        yield "  expects, a latency, bytes over the bandwidth of a channel or of all, a ramp with the root of a"
+        yield "  channel's bytes, chunks."
         for fit in self.nccl.fits:
             for (algorithm, protocol), segment in fit.segments.items():
                 head = f"{fit.kind:<16} {fit.ranks:>5} {fit.nodes:>5}  {algorithm}/{protocol}"
