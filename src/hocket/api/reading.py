@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from hocket.api.choices import refused
 from hocket.api.parts import Failures
 from hocket.base.errors import FormatError, RequestError
 from hocket.base.late_imports import late_imports
-from hocket.base.strict_yaml import nearest
 from hocket.base.units import parse_bytes
 from hocket.topology import Topology, failures, load
 
@@ -35,7 +35,7 @@ def one_of(option: str, value: str, values: Iterable[str]) -> str:
     """The value, when it is one of those."""
     known = list(values)
     if value not in known:
-        raise RequestError(f"{option} {value}: no such choice; {nearest(value, known)}")
+        raise refused(option, value, known)
     return value
 
 
