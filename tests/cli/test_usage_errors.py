@@ -12,8 +12,8 @@ from in_process import hocket
         (
             "translate x.schedule --to nccl -o x.xml",
             "--to nccl: no such choice; stock NCCL loads no programs: executor and msccl are forks of it that do,"
-            " device serves them to PyTorch on stock NCCL; known: chakra, device, executor, json, msccl, mscclpp, nccl-graph,"
-            " rccl, schedule, table",
+            " device serves them to PyTorch on stock NCCL; known: chakra, device, executor, json, msccl, mscclpp,"
+            " nccl-graph, rccl, schedule, table",
         ),
         (
             "synthesize all_gather -t ring:4 -s 1MiB --for nccl",
