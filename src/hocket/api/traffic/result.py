@@ -96,7 +96,7 @@ class TrafficResult(Result):
                     writer.writerows([cell(value) for value in row] for row in rows)
                 self._written.append(f"wrote {request.csv}")
             if request.report is not None:
-                write_page(request.report, traffic_page(self.sweep), request, self.headline())
+                write_page(request.report, traffic_page(self.sweep), self)
                 self._written.append(f"wrote {request.report}")
 
     def as_json(self) -> dict[str, Any]:
