@@ -41,7 +41,8 @@ class Arbitration(StrEnum):
 class LinkPackets:
     """What packets are on links of a class, where that is not what they are elsewhere (None: it is). `ack` bytes
     besides for each `acks` packets; a NIC takes `split` picoseconds for each packet that it makes of a larger one,
-    beside the link's own work."""
+    beside the link's own work, and sends a message `gap` picoseconds after the one before at the earliest: its
+    messages are fewer by that, but not later."""
 
     mtu: int | None = None
     header: int | None = None
@@ -49,6 +50,7 @@ class LinkPackets:
     ack: int = 0
     acks: int = 1
     split: int = 0
+    gap: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +167,12 @@ _COLUMNS = {
     "ack_bytes": "ack",
     "ack_every": "acks",
     "split_ps": "split",
+    "gap_ps": "gap",
 }
 _READERS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("mtu", "header", "buffer", "kmin", "kmax", "ack"), parse_bytes),
     **dict.fromkeys(("train", "channels", "seed", "acks"), int),
-    **dict.fromkeys(("retransmit", "split"), parse_time),
+    **dict.fromkeys(("retransmit", "split", "gap"), parse_time),
     **dict.fromkeys(("flow", "arbitration"), str),
     "ecn": {"on": True, "off": False}.__getitem__,
     "pmax": float,
@@ -191,6 +194,7 @@ _EXAMPLES = {
     "ack": "8",
     "acks": "3",
     "split": "8.26ns",
+    "gap": "292ns",
 }
 
 

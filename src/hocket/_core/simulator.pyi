@@ -70,6 +70,7 @@ class PacketSettings:
         ack_bytes: NDArray[np.int64],
         ack_every: NDArray[np.int64],
         split_ps: NDArray[np.int64],
+        gap_ps: NDArray[np.int64],
         format_of: NDArray[np.uint8],
         train: int,
         flow_control: int,

@@ -44,6 +44,7 @@ struct LinkFormat {
   int64_t ack_bytes = 0;           // that as many packets as `ack_every` take besides, as acknowledgements of PCIe do
   int64_t ack_every = 1;
   Picoseconds split_ps = 0;  // that a NIC takes for each packet it makes of a larger one, beside the link's work
+  Picoseconds gap_ps = 0;    // from one message that a NIC sends to the next, at least; none is later by its own
 
   /// How many packets so many bytes of a message are.
   int64_t packets(int64_t payload) const {

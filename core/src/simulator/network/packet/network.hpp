@@ -264,6 +264,7 @@ class PacketNetwork : public PacketState {
     ports_[link].packets += ports_.packets_on(link, packet.payload_bytes);
     engine.occupied(link, now, state.free_at, serialization, sending.flight);
     const Picoseconds tail = add_ps(state.free_at, state.latency_ps);
+    if (converts_) keep_gap(sending, packet, now);
     const bool last = ends(sending, packet);
     if constexpr (requires { engine.moves(id, sending.begin, true, true, now, tail); }) {
       if (packet.offset == 0 && !sending.done) {

@@ -132,6 +132,19 @@ class PacketState {
     return time_on(packet.hop == 0 ? link : sending.begin[packet.hop - 1], link, packet.payload_bytes);
   }
 
+  /// A NIC that has begun with a message takes up no other for a while. What is still to come of messages goes on, so
+  /// that a message alone is not later: that is the NIC's occupancy, not its latency.
+  void keep_gap(const Sending& sending, const Packet& packet, Picoseconds now) {
+    const int32_t link = link_at(sending, packet);
+    const LinkFormat& format = ports_.format(link);
+    if (format.gap_ps == 0 || (packet.hop > 0 && &format == &ports_.format(sending.begin[packet.hop - 1]))) return;
+    Picoseconds& until = ports_[link].gap_until;
+    if (packet.offset == 0) until = add_ps(std::max(until, now), format.gap_ps);
+    if (packet.offset + packet.payload_bytes == sending.bytes) {
+      links_[link].free_at = std::max(links_[link].free_at, until);
+    }
+  }
+
   /// When the switch behind the link can pass on a packet whose first byte goes now and whose last one comes at `tail`.
   /// NICs between links of several formats store, as they make one packet of several, or several of one. Of more
   /// packets than one the first one has come, where they are stored, and the last one keeps the next link busy.
