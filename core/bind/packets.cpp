@@ -52,9 +52,10 @@ std::vector<LinkFormat> formats_of(In<int64_t> payload, In<int64_t> header, In<i
 }
 
 void init_settings(PacketSettings* self, In<int64_t> payload, In<int64_t> header, In<int64_t> buffer, In<int64_t> ack,
-                   In<int64_t> ack_every, In<int64_t> split, In<int64_t> gap, In<uint8_t> format_of, int64_t train,
-                   uint8_t flow_control, uint8_t arbitration, int32_t channels, bool marks, int64_t mark_from_bytes,
-                   int64_t mark_all_bytes, int64_t mark_ppm, int64_t retransmit_ps, uint64_t seed) {
+                   In<int64_t> ack_every, In<int64_t> split, In<int64_t> gap, In<uint8_t> format_of,
+                   In<int32_t> ring_of, int64_t train, uint8_t flow_control, uint8_t arbitration, int32_t channels,
+                   bool marks, int64_t mark_from_bytes, int64_t mark_all_bytes, int64_t mark_ppm, int64_t retransmit_ps,
+                   uint64_t seed) {
   require(channels > 0 && channels <= std::numeric_limits<uint8_t>::max(), "no such number of virtual channels");
   require(flow_control <= static_cast<uint8_t>(FlowControl::kNone), "unknown flow control");
   require(arbitration <= static_cast<uint8_t>(Arbitration::kFifo), "unknown arbitration");
@@ -66,6 +67,7 @@ void init_settings(PacketSettings* self, In<int64_t> payload, In<int64_t> header
   new (self) PacketSettings{
       .formats = std::move(formats),
       .format_of = copy(format_of),
+      .ring_of = copy(ring_of),
       .train = train,
       .flow_control = static_cast<FlowControl>(flow_control),
       .arbitration = static_cast<Arbitration>(arbitration),
@@ -81,7 +83,7 @@ nb::tuple waits_of(const Job& job, const std::vector<const Plan*>& plans, const 
     nb::gil_scoped_release release;
     found = buffer_waits(job, plans, graph);
   }
-  return nb::make_tuple(give(std::move(found.circle)), found.most_buffers);
+  return nb::make_tuple(give(std::move(found.circle)), found.most_buffers, give(std::move(found.ring_of)));
 }
 
 nb::dict graph_of(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
@@ -146,8 +148,9 @@ nb::dict packet_use(PacketUse use) {
 void bind_packets(nb::module_& m) {
   nb::class_<PacketSettings>(m, "PacketSettings")
       .def("__init__", &init_settings, "payload_bytes"_a, "header_bytes"_a, "buffer_bytes"_a, "ack_bytes"_a,
-           "ack_every"_a, "split_ps"_a, "gap_ps"_a, "format_of"_a, "train"_a, "flow_control"_a, "arbitration"_a,
-           "channels"_a, "marks"_a, "mark_from_bytes"_a, "mark_all_bytes"_a, "mark_ppm"_a, "retransmit_ps"_a, "seed"_a);
+           "ack_every"_a, "split_ps"_a, "gap_ps"_a, "format_of"_a, "ring_of"_a, "train"_a, "flow_control"_a,
+           "arbitration"_a, "channels"_a, "marks"_a, "mark_from_bytes"_a, "mark_all_bytes"_a, "mark_ppm"_a,
+           "retransmit_ps"_a, "seed"_a);
   m.def("message_graph", &graph_of, "job"_a, "plans"_a, "graph"_a, "packets"_a, "most_steps"_a);
   m.def("buffer_waits", &waits_of, "job"_a, "plans"_a, "graph"_a);
 }

@@ -63,7 +63,11 @@ struct PacketSettings {
   /// The formats that there are; packets of the first are what moves as one, whatever they are cut into on a link.
   std::vector<LinkFormat> formats{LinkFormat{}};
   std::vector<uint8_t> format_of;  // of each link; empty: all have the first
-  int64_t train = 1;               // packets that move as one
+  /// With credits, of each link the ring of buffers that its own is in, -1: none; empty: no link is in one. Packets
+  /// take a whole place there, and enter where they leave another one free: so no ring ever fills up (bubble flow
+  /// control, Carrion et al. 1997).
+  std::vector<int32_t> ring_of;
+  int64_t train = 1;  // packets that move as one
   FlowControl flow_control = FlowControl::kPfc;
   Arbitration arbitration = Arbitration::kRoundRobin;
   int32_t channels = 0;  // virtual channels of each link; 0: one, or as many as keep buffers from waiting in a circle
