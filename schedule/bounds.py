@@ -104,7 +104,7 @@ def lower_bound(
         *_ports(collective, topology, ranks, holding, helpers, split),
         *_parts(collective, topology, paced, ranks, holding, helpers, split),
         *_cut(collective, topology, paced, ranks, alone),  # which knows trunks
-        *latency_bounds(collective, topology, ranks, helpers),
+        *latency_bounds(collective, topology, ranks, helpers, blocking),
     ]
     if searched is not None and far_ps >= max((bound.time_ps for bound in bounds), default=0):
         bounds += _latency(collective, topology, ranks, split, ranks[np.array(searched)])

@@ -7,6 +7,10 @@ sum of latencies, and a link of b bytes/s brings at most b times as many bytes a
   the links into w: T >= t + bytes / bandwidth, for every t. An all_reduce has each position of the buffer come in at
   least once with what the farthest rank contributes. In the same way bits that must get as far as t leave between 0 and
   T - t; what must get to all ranks, as far as to the farthest.
+  A transfer of a schedule is on the last link of its route from its start on, before its bytes can be there, unless it
+  blocks: what comes straight from afar takes the link early, and what others pass on takes it later. The last route
+  alone surely ends after its latency l then: T >= max(t, l + bytes / bandwidth), with the least l of any that ends at
+  w. Links out of a rank are the first of their routes.
 - **parts and what follows inside** (no switch computes, nobody relays): let m ranks of a part all want what is outside
   of it. A bit that comes from outside to fewer than m of them goes on inside to another, which takes the least latency
   s between two ranks of the part or more: so it has come in by T - s. A bit that comes in later does so m times. Of
@@ -23,6 +27,8 @@ sum of latencies, and a link of b bytes/s brings at most b times as many bytes a
 - **parts after latency** (all_to_all, gather, scatter): the N bytes for ranks of a part that start at a distance of a
   or more from all of them pass a link into it between the first's coming and T less the rest of its way, within T - a:
   T >= a + N / W, for every a. In the same way for what leaves it.
+
+Of links into a part that do not block, the least a stands for every a, as with ports.
 """
 
 from collections.abc import Iterator
@@ -59,23 +65,24 @@ _Times = NDArray[np.int64]
 
 
 def latency_bounds(
-    collective: Collective, topology: Topology, ranks: NDArray[np.int32], helpers: bool
+    collective: Collective, topology: Topology, ranks: NDArray[np.int32], helpers: bool, blocking: bool
 ) -> Iterator[Bound]:
-    """The arguments above; `helpers`: ranks outside the collective's may hold chunks. None for conditions, and where
-    ranks and switches are more than some hundred."""
+    """The arguments above; `helpers`: ranks outside the collective's may hold chunks; `blocking`: links are held until
+    transfers have finished. None for conditions, and where ranks and switches are more than some hundred."""
     if collective.conditions is not None or topology.num_nodes > _MOST_NODES or len(ranks) < 2:
         return
     needs = _Needs.of(collective)
     if needs is None:
         return
     distances = _distances(topology)[np.ix_(ranks, ranks)]
-    for name, ends, items, far in (
-        ("ingress", topology.dst, needs.entering, distances.T),
-        ("egress", topology.src, needs.leaving, distances),
+    last_ps = np.full(len(ranks), _FAR_PS) if blocking else _last_hops(topology, ranks, helpers)
+    for name, ends, items, far, latest_ps in (
+        ("ingress", topology.dst, needs.entering, distances.T, last_ps),
+        ("egress", topology.src, needs.leaving, distances, np.full(len(ranks), _FAR_PS)),
     ):
         bandwidth = np.zeros(topology.num_nodes)
         np.add.at(bandwidth, ends, topology.bandwidth.astype(np.float64))
-        times = items.times(far, bandwidth[ranks])
+        times = items.times(far, bandwidth[ranks], latest_ps)
         worst = int(np.argmax(times))
         yield Bound(int(times[worst]), f"{name} of rank {ranks[worst]} after latency")
     if topology.in_network or helpers or len(ranks) < 3:
@@ -87,7 +94,8 @@ def latency_bounds(
         if len(used) in (1, len(ranks)):
             continue
         bandwidth = (partition.ingress_bandwidth if into else partition.egress_bandwidth)[used].astype(np.float64)
-        crossed = [needs.crossing(part == number, far, bandwidth[number], into) for number in range(len(used))]
+        early = name == "ingress" and not blocking
+        crossed = [needs.crossing(part == number, far, bandwidth[number], into, early) for number in range(len(used))]
         worst = int(np.argmax(crossed))
         followed = "and latency inside" if needs.pairs is None else "after latency"
         yield Bound(crossed[worst], f"{name} of {partition.one.format(partition.names[used[worst]])} {followed}")
@@ -136,6 +144,16 @@ def _distances(topology: Topology) -> _Times:
     return far
 
 
+def _last_hops(topology: Topology, ranks: NDArray[np.int32], helpers: bool) -> _Times:
+    """The least latency to each rank from another node where chunks may stay."""
+    others = range(topology.num_ranks) if helpers else ranks.tolist()
+    holders = np.array([*others, *topology.in_network])
+    far = _distances(topology)[np.ix_(holders, ranks)]
+    far[holders[:, None] == ranks] = _FAR_PS
+    nearest: _Times = far.min(axis=0)
+    return nearest
+
+
 @dataclass(frozen=True)
 class _Items:
     """Bytes that each rank must get from, or give to, others: `bytes[r, k]` at the distance of rank k; `at_farthest`:
@@ -145,16 +163,20 @@ class _Items:
     others: NDArray[np.bool_]
     at_farthest: bool
 
-    def times(self, far: _Times, bandwidth: NDArray[np.float64]) -> _Times:
-        """Of each rank the latest t + (bytes at a distance of t or more) / bandwidth."""
+    def times(self, far: _Times, bandwidth: NDArray[np.float64], latest_ps: _Times) -> _Times:
+        """Of each rank the latest t + (bytes at a distance of t or more) / bandwidth, where of t no more than the
+        rank's `latest_ps` comes on top of what bytes take."""
         if self.at_farthest:
             farthest = np.where(self.others, far, 0).max(axis=1)
-            times = farthest + _transfer_times(self.bytes[:, 0], bandwidth)
+            moved_ps = _transfer_times(self.bytes[:, 0], bandwidth)
+            times = np.maximum(farthest, np.minimum(farthest, latest_ps) + moved_ps)
             return np.where(self.others.any(axis=1) & (self.bytes[:, 0] > 0), times, 0)
         order = np.argsort(-far, axis=1, kind="stable")
         there = np.take_along_axis(self.others & (self.bytes > 0), order, axis=1)
         amounts = np.where(there, np.take_along_axis(self.bytes, order, axis=1), 0).cumsum(axis=1)
-        times = np.take_along_axis(far, order, axis=1) + _transfer_times(amounts, bandwidth[:, None])
+        distance = np.take_along_axis(far, order, axis=1)
+        times = np.minimum(distance, latest_ps[:, None]) + _transfer_times(amounts, bandwidth[:, None])
+        times = np.maximum(distance, times)
         latest: _Times = np.where(there, times, 0).max(axis=1)
         return latest
 
@@ -206,11 +228,13 @@ class _Needs:
                 not_here(collective.kind)
         return cls(into, out_of, nothing, spread=True, both=False, pairs=np.where(into.others, into.bytes, 0).T)
 
-    def crossing(self, inside: NDArray[np.bool_], far: _Times, bandwidth: float, into: bool) -> int:
+    def crossing(self, inside: NDArray[np.bool_], far: _Times, bandwidth: float, into: bool, early: bool) -> int:
         """The time for what ranks inside a part want of others (`into`; else with `far` and `bandwidth` turned around:
-        for what they contribute to of others', or have for them); 0 where there is nothing."""
+        for what they contribute to of others', or have for them); 0 where there is nothing. `early`: links may be held
+        before bytes can be there, so that only the least distance comes on top of what bytes take."""
         outside = ~inside
         distance = far[np.ix_(outside, inside)].min(axis=1)
+        least = distance.min()
         within, copies = _nearest(far, inside), int(inside.sum())
         if self.pairs is not None:
             pairs, copies = self.pairs if into else self.pairs.T, 1
@@ -226,7 +250,8 @@ class _Needs:
         distance, amount, over = distance[order], amount[order].cumsum(), np.array(bandwidth)
         once_ps = _transfer_times(amount, over) + within * (copies - 1) // copies
         often_ps = _transfer_times(amount.astype(np.float64) * copies, over)
-        return int((distance + np.minimum(once_ps, often_ps)).max())
+        moved_ps = np.minimum(once_ps, often_ps)
+        return int(np.maximum(distance, (np.minimum(distance, least) if early else distance) + moved_ps).max())
 
 
 def _own(amount: NDArray[np.int64], apart: NDArray[np.bool_]) -> _Items:
