@@ -1,26 +1,25 @@
 """What each network model makes of the same all_reduce on 64 ranks (links of 50 GB/s and 500 ns): where they part.
 
-Run: python -m hocket.bench.fidelity_ladder [--ranks 64] [--csv ladder.csv] [--picture ladder.svg]
+Run: python -m hocket.bench.fidelity_ladder [--ranks 64] [--limit 60] [--csv ladder.csv] [--picture ladder.svg]
 
 Packets have no headers to speak of (6 bytes, the least that ns-3 takes), so that all models carry the same bytes.
 `stored` is with switches that store what they pass on, as ns-3's do. ns-3 is asked where it is installed
-(docs/network-models.md#ns-3-the-witness), which takes a minute of 64 ranks, and many of 128.
+(docs/network-models.md#ns-3-the-witness), which takes a minute of 64 ranks, and many of 128: with `--limit` a number
+that takes more seconds than that is left out, as `late`.
 """
 
 import csv
 import re
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
-from hocket.base.errors import ScheduleError, SimulationError
 from hocket.base.files import atomic_write, write_file
 from hocket.base.units import format_bytes
+from hocket.base.workers import Failed, Workers
 from hocket.bench.command_line import command_line
 from hocket.bench.drawing import bars
-from hocket.schedule import Collective, Kind
-from hocket.simulator import Fidelity, Packets, Prediction, simulate_collective
+from hocket.bench.ladder_cells import CellTime, LadderCell, time_of
+from hocket.simulator import Fidelity, Packets
 from hocket.simulator.ns3 import found
 from hocket.topology import Topology, load
 
@@ -43,21 +42,16 @@ LEVELS = {
 }
 
 
-class _Time(NamedTuple):
-    time_ps: int
-    below_bound: bool
-    cpu_s: float
-
-
 @dataclass(frozen=True)
 class Row:
-    """One all_reduce: its bound, and what each level of the ladder that does it takes."""
+    """One all_reduce: its bound, what each level of the ladder that does it takes, and the levels that were late."""
 
     topology: str
     algorithm: str
     size_bytes: int
     bound_ps: int
-    times: Mapping[str, _Time]
+    times: Mapping[str, CellTime]
+    late: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -90,19 +84,22 @@ def _leaf_spine(ranks: int) -> Topology:
     return Topology.from_links("leaf-spine 4:1", ranks, links, num_switches=ranks // 16 + 1)
 
 
-def ladder(topology: Topology, algorithm: str, size_bytes: int, levels: Mapping[str, Fidelity]) -> Row:
-    """What these levels make of an all_reduce. One that cannot do it, as ns-3 what is too large for it, is left out."""
-    collective = Collective(Kind.ALL_REDUCE, topology.num_ranks, size_bytes)
-    times, bound_ps = {}, 0
-    for level, fidelity in levels.items():
-        start = time.process_time()
-        try:
-            prediction: Prediction = simulate_collective(collective, topology, algorithm, fidelity=fidelity)
-        except (ScheduleError, SimulationError):
-            continue
-        times[level] = _Time(prediction.time_ps, prediction.below_bound, time.process_time() - start)
-        bound_ps = prediction.bound_ps
-    return Row(topology.name.partition(",")[0], algorithm, size_bytes, bound_ps, times)
+def ladder(
+    topology: Topology, algorithm: str, size_bytes: int, levels: Mapping[str, Fidelity], workers: Workers | None = None
+) -> Row:
+    """What these levels make of an all_reduce, in a process of workers where these are given. One that cannot do it is
+    left out; one that takes longer than workers may, or more memory than there is, is late."""
+    plain = replace(topology)  # without the engine's form of it, which no process can hand to another
+    cells = [LadderCell(plain, algorithm, size_bytes, fidelity) for fidelity in levels.values()]
+    if workers is None:
+        answers: Mapping[int, CellTime | Failed | None] = dict(enumerate(map(time_of, cells)))
+    else:
+        answers = dict(workers.answers(time_of, cells))
+    found_times = {level: answers[at] for at, level in enumerate(levels)}
+    times = {level: each for level, each in found_times.items() if isinstance(each, CellTime)}
+    late = frozenset(level for level, each in found_times.items() if isinstance(each, Failed))
+    bound_ps = max((each.bound_ps for each in times.values()), default=0)
+    return Row(topology.name.partition(",")[0], algorithm, size_bytes, bound_ps, times, late)
 
 
 def _width(level: str) -> int:
@@ -113,7 +110,8 @@ def _line(row: Row, levels: Mapping[str, Fidelity]) -> str:
     cells = []
     for level in levels:
         found_time = row.times.get(level)
-        cells.append("-" if found_time is None else f"{'!' * found_time.below_bound}{found_time.time_ps / 1e6:.1f}")
+        none = "late" if level in row.late else "-"
+        cells.append(none if found_time is None else f"{'!' * found_time.below_bound}{found_time.time_ps / 1e6:.1f}")
     size = format_bytes(row.size_bytes)
     shown = " ".join(f"{cell:>{_width(level)}}" for level, cell in zip(levels, cells, strict=True))
     return f"{row.topology:<15} {row.algorithm:<17} {size:>6} {row.bound_ps / 1e6:8.1f} {shown}"
@@ -144,6 +142,7 @@ def _apart(over: float | None) -> float | None:
 def main() -> None:
     parser = command_line()
     parser.add_argument("--ranks", type=int, default=64, choices=(32, 64, 128), help="of the all_reduce")
+    parser.add_argument("--limit", type=float, help="seconds that a number may take, else it is late; none by default")
     parser.add_argument("--csv", help="also write the times here")
     parser.add_argument("--picture", help="also draw here where the models part (.svg)")
     arguments = parser.parse_args()
@@ -151,12 +150,14 @@ def main() -> None:
     names = " ".join(f"{level:>{_width(level)}}" for level in levels)
     print(f"{'topology':<15} {'algorithm':<17} {'size':>6} {'bound':>8} {names}")
     rows = []
-    for topology in topologies(arguments.ranks):
-        for algorithm in ALGORITHMS:
-            for size in SIZES:
-                rows.append(ladder(topology, algorithm, size, levels))
-                print(_line(rows[-1], levels), flush=True)
-    print("times in us; ! below the bound")
+    with Workers(1, arguments.limit) as limited:
+        workers = limited if arguments.limit is not None else None
+        for topology in topologies(arguments.ranks):
+            for algorithm in ALGORITHMS:
+                for size in SIZES:
+                    rows.append(ladder(topology, algorithm, size, levels, workers))
+                    print(_line(rows[-1], levels), flush=True)
+    print("times in us; ! below the bound" + f"; late: more than {arguments.limit:g} s" * (workers is not None))
     for level in levels:
         spent = sum(row.times[level].cpu_s for row in rows if level in row.times)
         print(f"{level}: {spent:.1f} s of CPU time" + " beside ns-3's own process" * (level == "ns3"))

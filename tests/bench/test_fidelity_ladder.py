@@ -2,6 +2,7 @@
 
 import pytest
 
+from hocket.base.workers import Workers
 from hocket.bench.claims.packet_regimes import regimes
 from hocket.bench.fidelity_ladder import LEVELS, ladder, topologies
 from hocket.simulator.ns3 import HOW_TO_GET, found
@@ -37,6 +38,18 @@ def test_what_a_level_cannot_do_is_left_out() -> None:
     row = ladder(topologies(32)[2], "ring", 2**36, {name: LEVELS[name] for name in ("flow", "ns3")})
     assert set(row.times) == {"flow"}
     assert row.over("ns3", "flow") is None
+
+
+def test_what_takes_too_long_is_late_and_the_rest_goes_on() -> None:
+    levels = {name: LEVELS[name] for name in ("uncontended", "packet", "analytical")}
+    ring = topologies(32)[0]
+    with Workers(1, limit_s=0.5) as workers:
+        row = ladder(ring, "direct", 2**30, levels, workers)
+    assert row.late == {"packet"}
+    assert set(row.times) == {"uncontended", "analytical"}
+    here = ladder(ring, "direct", 2**30, {"analytical": LEVELS["analytical"]})
+    assert row.times["analytical"].time_ps == here.times["analytical"].time_ps
+    assert row.bound_ps == here.bound_ps
 
 
 def test_both_regimes_of_the_first_paper() -> None:

@@ -127,21 +127,24 @@ def test_an_engine_of_the_synthesizer_is_a_file_and_a_line(tmp_path: Path) -> No
     assert "[ring-only](#ring-only)" in house.table("engines")
 
 
-def test_a_network_model_is_a_header_and_its_name_in_two_places(tmp_path: Path) -> None:
+def test_a_network_model_is_a_header_an_instance_and_its_name(tmp_path: Path) -> None:
     house = HouseCopy(tmp_path / "house", changed=["simulator"])
     house.replace("simulator/models.py", '    FLOW = "flow"\n', '    FLOW = "flow"\n    HALVED = "halved"\n')
-    models = '    "network model",\n    (\n'
-    house.replace("simulator/models.py", models, models + MODEL)
+    known = '    "network model",\n    (\n'
+    house.replace("simulator/models.py", known, known + MODEL)
     engine = tmp_path / "core"
     shutil.copytree(ROOT / "core" / "src" / "simulator", engine)
-    header, replay = (engine / name for name in ("network/halved.hpp", "replay.cpp"))
+    names = ("network/halved.hpp", "replay/halved.cpp", "replay/models.hpp", "replay.cpp")
+    header, instance, models, replay = (engine / name for name in names)
     text = (engine / "network" / "uncontended.hpp").read_text("utf-8").replace("Uncontended", "Halved")
     header.write_text(text.replace("= link.take(flight.bytes)", "= 2 * link.take(flight.bytes)"), "utf-8")
-    text = replay.read_text("utf-8").replace('flow.hpp"\n', 'flow.hpp"\n#include "network/halved.hpp"\n')
+    text = (engine / "replay" / "uncontended.cpp").read_text("utf-8").replace("Uncontended", "Halved")
+    instance.write_text(text.replace("uncontended", "halved"), "utf-8")
+    models.write_text(models.read_text("utf-8").replace("replay_flow", "replay_flow, replay_halved"), "utf-8")
     line = '  if (model == "flow")'
-    new = '  if (model == "halved") return Replay<Halved>(job, plans, graph, fidelity).run();\n'
-    replay.write_text(text.replace(line, new + line), "utf-8")
-    _link(house, {"core/src/simulator/replay.cpp": replay}, tmp_path)
+    new = '  if (model == "halved") return replay_halved(job, plans, graph, fidelity);\n'
+    replay.write_text(replay.read_text("utf-8").replace(line, new + line), "utf-8")
+    _link(house, {"core/src/simulator/replay.cpp": replay, "halved": instance}, tmp_path)
 
     def time_ps(model: str, bandwidth: str) -> str:
         ask = ["-t", RING.format(bandwidth=bandwidth), "-s", "64MiB", "--algorithm", "ring", "--model", model]

@@ -50,7 +50,7 @@ SHIPPED = [
     st.sampled_from(SHIPPED),
     st.sampled_from(["uniform", "permutation", "incast"]),
     st.sampled_from(["shortest", "parallel", "ecmp", "spray", "d_mod_k", "adaptive"]),
-    st.sampled_from(["pfc", "credits", "none"]),
+    st.sampled_from(["pfc", "credits", "bubble", "none"]),
     st.integers(0, 2**32),
 )
 def test_under_saturation_nothing_deadlocks_and_all_arrives_once(

@@ -5,7 +5,7 @@ import pytest
 
 import hocket
 from hocket.base.errors import ExitCode
-from hocket.topology import Topology, load, routing_of
+from hocket.topology import Crossing, Ports, Topology, load, routing_of
 from hocket.topology.routing_tables import RoutingTables, routing_tables
 
 LINKS = "bandwidth=50GB/s,latency=500ns"
@@ -63,6 +63,16 @@ def test_every_shift_has_links_of_its_own_on_rails(spec: str) -> None:
     # No link of 50 GB/s has more than one flow; what is sprayed may do better than one flow a link, alone.
     assert (tables.shifts <= np.maximum(sprayed.shifts, 1 / 50e9) * (1 + 1e-9)).all()
     assert hocket.topology_routes(spec, routing="d_mod_k", balanced=True).exit_code == ExitCode.DONE
+
+
+def test_ports_of_a_rail_spread_over_its_spines() -> None:
+    """NCCL's programs name the NICs: the ports of rail 3's second leaf are one behind each of the four spines."""
+    topology = load("dgx-h100:nodes=8,fabric=rail,leaf=4,spines=4")
+    messages = [(3, 8 * node + 3, Crossing(3, 3, 3, 8)) for node in range(4, 8)]
+    paths = Ports(topology).paths(messages, routing_of(topology, "d_mod_k"), np.zeros(4, np.int64))
+    spines = topology.num_nodes - 4
+    taken = [int(node) for node in topology.dst[paths.links] if node >= spines]
+    assert sorted(taken) == [*range(spines, spines + 4)]
 
 
 def test_leaves_with_more_ways_down_than_ranks_cannot_be_balanced() -> None:

@@ -133,7 +133,9 @@ class PacketState {
   /// How long the link is at a packet; `before`: the link that it came by, or the same.
   Picoseconds time_on(int32_t before, int32_t link, int64_t payload) {
     const Picoseconds serialization = links_[link].serialization(ports_.bytes_on(link, payload));
-    if (!converts_) return serialization;
+    return converts_ ? with_splits(before, link, payload, serialization) : serialization;
+  }
+  Picoseconds with_splits(int32_t before, int32_t link, int64_t payload, Picoseconds serialization) const {
     const LinkFormat& format = ports_.format(link);
     if (format.split_ps == 0 || ports_.format(before).payload_bytes <= format.payload_bytes) return serialization;
     return std::max(serialization, format.split_ps * ports_.packets_on(link, payload));

@@ -1,0 +1,13 @@
+#include "../network/analytical.hpp"
+
+#include "engine.hpp"
+#include "models.hpp"
+
+namespace hocket::simulator {
+
+Outcome replay_analytical(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
+                          const Fidelity& fidelity) {
+  return Replay<Analytical>(job, plans, graph, fidelity).run();
+}
+
+}  // namespace hocket::simulator

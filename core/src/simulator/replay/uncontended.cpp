@@ -1,0 +1,13 @@
+#include "../network/uncontended.hpp"
+
+#include "engine.hpp"
+#include "models.hpp"
+
+namespace hocket::simulator {
+
+Outcome replay_uncontended(const Job& job, const std::vector<const Plan*>& plans, const topology::Graph& graph,
+                           const Fidelity& fidelity) {
+  return Replay<Uncontended>(job, plans, graph, fidelity).run();
+}
+
+}  // namespace hocket::simulator
