@@ -1,5 +1,5 @@
-"""What the report of a large job costs: CPU seconds and bytes of its page and its JSON, of the page made again from that
-JSON, and until a browser has it ready to use.
+"""What the report of a large job costs: CPU seconds and bytes of its page and its JSON, of the page made again from
+that JSON, and until a browser has it ready to use.
 
 A step of Llama 3 70B on 512 GPUs of DGX H100 nodes, TP 8 x PP 8 x DP 8, about a million nodes, every rank simulated.
 Chromium is asked where it and playwright are installed (`--chromium PATH`).
