@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
+from hocket.base.files import write_file
 from hocket.base.scratch import scratch_folder
 from hocket.base.units import format_bytes
 from hocket.bench.command_line import command_line
@@ -50,12 +51,12 @@ def main(batches: int, chromium: str | None) -> None:
     with scratch_folder("report_speed") as folder:
         page, form = folder / "page.html", folder / "form.json"
         text, seconds = _timed(lambda: prediction_page(SimulatedFacts(found)))
-        page.write_text(text, encoding="utf-8")
+        write_file(page, text)
         _row("page", seconds, page)
         _, seconds = _timed(lambda: write_prediction(found, form))
         _row("JSON", seconds, form)
         again, seconds = _timed(lambda: prediction_page(stored_facts(form)))
-        (folder / "again.html").write_text(again, encoding="utf-8")
+        write_file(folder / "again.html", again)
         _row("page of the JSON", seconds, folder / "again.html")
         if chromium is not None and find_spec("playwright"):
             for name, value in _in_browser(page, chromium).items():
