@@ -122,7 +122,7 @@ def _changes(changes: Sequence[Change]) -> Iterator[Block]:
             change.name,
             format_time(change.first_ps),
             format_time(change.second_ps),
-            f"{change.delta_ps / change.first_ps:+.1%}" if change.first_ps else "new",
+            f"{change.delta_ps / change.first_ps:+.1%}" if change.first_ps else "new" if change.second_ps else "-",
         ]
         for change in changes[:_MOST_ROWS]
     ]
