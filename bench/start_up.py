@@ -18,6 +18,7 @@ __all__ = ["main"]
 RING = "ring:8,bandwidth=50GB/s,latency=500ns"
 COMMANDS = (
     "--version",
+    "--help",
     "simulate --help",
     f"topology show {RING}",
     f"simulate all_reduce --size 1MiB --topology {RING} --algorithm ring",

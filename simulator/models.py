@@ -19,7 +19,6 @@ __all__ = [
     "NetworkModel",
     "Queueing",
     "Switching",
-    "parse_setting",
     "per_link",
     "setting_name",
 ]
@@ -140,14 +139,6 @@ def _require_known(names: Iterable[str], known: Iterable[str], what: str) -> Non
     unknown = [name for name in names if name not in known]
     if unknown:
         raise SimulationError(f"unknown {what} '{unknown[0]}'; there are {', '.join(known)}")
-
-
-def parse_setting(text: str) -> LinkSetting:
-    """What `setting_name` has named."""
-    if "=" not in text:
-        return text
-    parts = (part.rpartition("=") for part in text.split(","))
-    return {name: value for name, _, value in parts}
 
 
 def setting_name(setting: LinkSetting) -> str:

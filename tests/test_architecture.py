@@ -129,6 +129,7 @@ PACKAGES = {
     "highspy": {"schedule", "synthesizer"},
     "pyarrow": {"simulator/analysis"},
     "pandas": {"api"},
+    "playwright": {"bench"},
     "rich": {"cli", "bench"},
     "typer": {"cli"},
 }

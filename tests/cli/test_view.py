@@ -182,6 +182,21 @@ def test_json_alone_is_shown_as_its_report(results: Path, address: str, tmp_path
         assert charts and all(chart in sections for chart in charts)
 
 
+def test_what_neither_prediction_has_is_no_news(address: str) -> None:
+    body = asked(address, "/compare?first=one.json&second=two.json")[2]
+    assert "waits, summed over ranks" in body and ">-</td>" in body and ">new</td>" not in body
+
+
+def test_other_json_is_shown_in_units_and_flat(tmp_path: Path) -> None:
+    load = ["--load", "50%", "--duration", "20us", "--json", "traffic.json"]
+    assert hocket("traffic", "uniform", "-t", RING, *load, cwd=tmp_path).returncode == 0
+    with viewed(tmp_path) as (_, address):
+        shown = asked(address, "/run/traffic.json")[2]
+    assert "latency: intra: p50_ps" in shown and "{&#x27;" not in shown and "{'" not in shown.partition("<script>")[0]
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", shown)
+    assert cells and not [cell for cell in cells if re.fullmatch(r"[\d.]*\.\d{7,}|\d{9,}(\.\d+)?", cell)]
+
+
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_it_cleanly(ending: signal.Signals, tmp_path: Path) -> None:
     with viewed(tmp_path) as (process, address):

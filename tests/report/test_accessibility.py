@@ -13,6 +13,8 @@ RING = "ring:4,bandwidth=1GB/s,latency=1us"
 COMMANDS = {
     "prediction": ["simulate", "all_reduce", "-t", "dgx-h100:nodes=2", "-s", "1MiB", "--report"],
     "schedule": ["synthesize", "all_gather", "-t", RING, "-s", "1MiB", "--report"],
+    "curves": ["simulate", "all_reduce", "-t", RING, "-s", "1KiB..1MiB", "--report"],
+    "traffic": ["traffic", "uniform", "-t", RING, "--load", "30%,80%", "--duration", "20us", "--report"],
     "topology": ["topology", "show", "torus:4x4,bandwidth=1GB/s,latency=1us", "-o"],
 }
 

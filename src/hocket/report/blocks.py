@@ -25,6 +25,7 @@ __all__ = [
     "shown",
 ]
 
+_NONE = "-"  # what a cell says that has no number
 _LONG = 40  # letters of a cell beyond which it is text of several lines
 _MOST_LETTERS = 400  # of a cell or a heading
 _MOST_TEXT = 50_000  # of a paragraph or a program's output
@@ -144,12 +145,14 @@ class Table:
     about: str = ""
 
     def html(self) -> str:
-        numeric = [all(is_number(str(row[at])) for row in self.rows) for at in range(len(self.columns))]
+        columns = ({str(row[at]) for row in self.rows} - {_NONE} for at in range(len(self.columns)))
+        numeric = [bool(cells) and all(map(is_number, cells)) for cells in columns]
         sorts = len(self.rows) > 1
         head = "".join(_heading(*each, sorts) for each in zip(self.columns, numeric, strict=True))
         said = ([sort_key(str(cell)) for cell in row] for row in self.rows)
         keys = self.keys or (said if sorts else repeat(repeat(None)))
-        body = "".join(f"<tr>{''.join(map(_cell, row, key))}</tr>" for row, key in zip(self.rows, keys, strict=False))
+        pairs = zip(self.rows, keys, strict=False)
+        body = "".join(f"<tr>{''.join(map(_cell, row, key, numeric))}</tr>" for row, key in pairs)
         label = f' aria-label="{shown(self.about or f"table of {self.columns[0]}")}"'
         kind = ' class="sorted"' * sorts
         table = f"<table{kind}{label}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -235,9 +238,9 @@ def _heading(words: str, numeric: bool, sorts: bool) -> str:
     return f'<th scope="col"{attribute}>{inside}</th>'
 
 
-def _cell(cell: str | PageLink, key: float | str | None) -> str:
+def _cell(cell: str | PageLink, key: float | str | None, numeric: bool) -> str:
     text = str(cell)
-    kind = "long" if len(text) > _LONG else "number" if is_number(text) else ""
+    kind = "long" if len(text) > _LONG else "number" if is_number(text) or (numeric and text == _NONE) else ""
     attribute = f' class="{kind}"' if kind else ""
     attribute += "" if key is None else f' data-key="{shown(str(key))}"'
     return f"<td{attribute}>{cell.html() if isinstance(cell, PageLink) else shown(cell)}</td>"

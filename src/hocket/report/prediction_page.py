@@ -93,8 +93,9 @@ def _critical_path(facts: PredictionFacts, path: Columns) -> Iterator[Block]:
     whole = max(facts.time_ps, 1)
     rows = [[what, format_time(time), f"{time / whole:.1%}"] for what, time in path_parts(path).items()]
     yield Table(["part", "time", "share"], rows, about="parts of the critical path")
+    count = len(path["what"])
     yield Figure(
         critical_path_picture(path),
-        f"The chain of {len(path['what'])} segments that made the job take as long as it did: a slanted line leads"
-        " through a collective or message from one rank to another. Nothing off this chain shortens the job.",
+        f"The chain of {count} segment{'s' * (count != 1)} that made the job take as long as it did: a slanted line"
+        " leads through a collective or message from one rank to another. Nothing off this chain shortens the job.",
     )

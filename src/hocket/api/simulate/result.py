@@ -145,7 +145,8 @@ class CurvesResult(Result):
 
     def headline(self) -> str:
         sizes = self.curves[0].columns["size_bytes"]
-        return f"{self.kind} at {len(sizes)} sizes, {len(self.curves)} curves of topology and algorithm"
+        curves = f"{len(self.curves)} curve{'s' * (len(self.curves) != 1)}"
+        return f"{self.kind} at {len(sizes)} sizes, {curves} of topology and algorithm"
 
     def summary(self) -> str:
         curves = curve_lines(self.kind, self.curves)

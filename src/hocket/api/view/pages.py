@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,21 @@ from hocket.api import exported
 from hocket.api.view.reports import REPORTS
 from hocket.api.view.runs import StoredRun, json_in
 from hocket.base.errors import FormatError
-from hocket.base.units import format_bytes, format_time
+from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.page import Block, Cards, ChoiceForm, Code, PageLink, PageLinks, Section, Table, Text, render
 from hocket.simulator.analysis import Change
 
 __all__ = ["comparison_page", "list_page", "run_page", "when"]
 
 _MOST_ROWS = 500
+_MOST_COLUMNS = 40
 _MOST_TABLES = 40
+#: How numbers are written, by the ends of their names.
+_UNITS: Mapping[str, Callable[[Any], str]] = {
+    "_ps": format_time,
+    "_bytes": lambda size: format_bytes(round(size)),
+    **dict.fromkeys(("algbw", "busbw", "bandwidth"), format_bandwidth),
+}
 _HOME = PageLinks([PageLink("All runs", "/")])
 
 
@@ -115,7 +122,7 @@ def _changes(changes: Sequence[Change]) -> Iterator[Block]:
             change.name,
             format_time(change.first_ps),
             format_time(change.second_ps),
-            f"{change.delta_ps / change.first_ps:+.1%}" if change.first_ps else "new",
+            f"{change.delta_ps / change.first_ps:+.1%}" if change.first_ps else "new" if change.second_ps else "-",
         ]
         for change in changes[:_MOST_ROWS]
     ]
@@ -133,8 +140,9 @@ def _sections(content: dict[str, Any]) -> Iterator[Section]:
 
 def _tables(name: str, value: Any) -> Iterator[tuple[str, Table]]:
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-        heads = list(dict.fromkeys(head for row in value[:_MOST_ROWS] for head in row))
-        rows = [[_cell(head, row.get(head)) for head in heads] for row in value[:_MOST_ROWS]]
+        shown = [dict(_flat(row)) for row in value[:_MOST_ROWS]]
+        heads = list(dict.fromkeys(head for row in shown for head in row))[:_MOST_COLUMNS]
+        rows = [[_cell(head, row.get(head)) for head in heads] for row in shown]
         if heads:
             yield name, Table(heads, rows, about=name)
     elif isinstance(value, list) and value:
@@ -157,13 +165,23 @@ def _tables(name: str, value: Any) -> Iterator[tuple[str, Table]]:
                 yield from _tables(f"{name}: {key}", each)
 
 
+def _flat(row: dict[str, Any], depth: int = 3) -> Iterator[tuple[str, Any]]:
+    """What an object holds, and what the objects in it do: `latency: p50_ps`."""
+    for name, value in row.items():
+        if isinstance(value, dict) and depth:
+            yield from ((f"{name}: {inner}", each) for inner, each in _flat(value, depth - 1))
+        else:
+            yield name, value
+
+
 def _cell(name: str, value: Any) -> str:
     """The value in units that people read, by the end of its name."""
     if isinstance(value, bool) or value is None:
         return "-" if value is None else str(value).lower()
-    if isinstance(value, int) and 0 <= value < 2**62:
-        if name.endswith("_ps"):
-            return format_time(value)
-        if name.endswith("_bytes"):
-            return format_bytes(value)
+    if isinstance(value, int | float) and 0 <= value < 2**62:
+        form = next((form for ending, form in _UNITS.items() if name.endswith(ending)), None)
+        if form is not None:
+            return form(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
     return value if isinstance(value, str) else str(value)
