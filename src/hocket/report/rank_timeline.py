@@ -1,4 +1,4 @@
-"""What ranks do over time: a row a rank, or a group of ranks that do alike."""
+"""What ranks do over time: a row per rank, or a group of ranks that do alike."""
 
 from collections.abc import Iterator, Sequence
 
@@ -39,7 +39,7 @@ def rank_timeline(prediction: Prediction) -> Iterator[Block]:
         np.ptp(most[:, group.ranks], axis=1).max() == 0 for group in groups
     ):
         each = [RanksAlike(np.array([rank])) for rank in range(ranks)]
-        yield Details("Every rank", [Figure(_chart(prediction.time_ps, shares, each, 5), "A row a rank, from 0 on.")])
+        yield Details("Every rank", [Figure(_chart(prediction.time_ps, shares, each, 5), "A row per rank, from 0 on.")])
 
 
 def rank_shares(prediction: Prediction, bins: int) -> NDArray[np.float64]:

@@ -49,7 +49,7 @@ class Translation(Request, frozen=True, kw_only=True, tag="translate"):
         | None
     ) = None
     output: Annotated[
-        str | None, written("File to write; for chakra the prefix of a file a rank.", "-o", positional=True)
+        str | None, written("File to write; for chakra the prefix of a file per rank.", "-o", positional=True)
     ] = None
     bundle: Annotated[
         str | None,
