@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -123,13 +124,19 @@ def test_console_blocks_print_what_they_show(page: Path, tmp_path: Path) -> None
 def run(block: Block, folder: Path) -> None:
     for command, shown in typed(block):
         (words,) = hocket_lines(Block("", command))
-        done = hocket(*words, cwd=folder)
+        done = hocket(*chain.from_iterable(expanded(word, folder) for word in words), cwd=folder)
         said = done.stdout + done.stderr
         code = re.search(r"# exit code (\d)", command)
         assert done.returncode == (int(code[1]) if code else ExitCode.DONE), f"{command}\n{said}"
         printed = iter([line.rstrip() for line in said.splitlines()])
         for line in shown:
             assert line == "..." or line.rstrip() in printed, f"{command} does not print, or not there: {line}\n{said}"
+
+
+def expanded(word: str, folder: Path) -> list[str]:
+    """As a shell does: the files that a word with `*` names."""
+    found = sorted(str(path.relative_to(folder)) for path in folder.glob(word)) if "*" in word else []
+    return found or [word]
 
 
 @pytest.mark.docs
