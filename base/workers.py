@@ -32,6 +32,9 @@ _START_S = 600.0
 _LOAD_S = 30.0
 """That the first task of a process may take longer: it loads what all need."""
 
+_LOOK_S, _LATE_S = 1.0, 1.0
+"""How often the clock is looked at while a limit runs, and how late that may be on a busy machine."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failed:
@@ -43,14 +46,15 @@ class Failed:
 class Workers:
     """So many Python processes (None: one a processor core that this process may use). Each answers one task at a time;
     one that dies is replaced, and the task it was at is tried once more, by itself. `limit_s`: seconds that a task may
-    take, half a minute more where it is the first of a process, which loads for all of them; a process that is at one
-    for longer is killed, and replaced too.
+    take, but for those in which this process is stopped (Ctrl-Z), half a minute more where it is the first of a
+    process, which loads for all of them; a process that is at one for longer is killed, and replaced too.
 
     They are gone when the block ends and when this process does, however it ends: they see their input close. Ctrl-C
     does not reach them: the process that waits for them answers it.
     """
 
     def __init__(self, jobs: int | None = None, limit_s: float | None = None) -> None:
+        self._clock = _AwakeClock()
         self._jobs = jobs or len(os.sched_getaffinity(0))
         self._limit_s = limit_s
         self._workers: list[_Worker] = []
@@ -80,13 +84,29 @@ class Workers:
 
         Raises HocketError where processes die before they begin.
         """
-        yield from _Round(self._workers, self._jobs, self._limit_s, function, tasks).answers()
+        yield from _Round(self._workers, self._jobs, self._limit_s, self._clock, function, tasks).answers()
+
+
+class _AwakeClock:
+    """Seconds in which this process runs. While it is stopped none pass, as by Ctrl-Z, which stops its workers too:
+    what is longer than the pauses between two looks at it was no running."""
+
+    def __init__(self) -> None:
+        self._seen, self._passed = time.monotonic(), 0.0
+
+    def now(self) -> float:
+        seen = time.monotonic()
+        step = seen - self._seen
+        self._passed += step if step < _LOOK_S + _LATE_S else 0.0
+        self._seen = seen
+        return self._passed
 
 
 class _Worker:
     """A process, the tasks it has, in its order, and since when it is at the first, or begins."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: _AwakeClock) -> None:
+        self.clock = clock
         # What is blocked here stays blocked there, from the first instruction on.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -102,12 +122,12 @@ class _Worker:
         self.ready = False
         self.loaded = False
         self.places: deque[int] = deque()
-        self.since = time.monotonic()
+        self.since = clock.now()
         self._received = bytearray()
 
     def send(self, content: object, places: Sequence[int]) -> None:
         self.places.extend(places)
-        self.since = time.monotonic()
+        self.since = self.clock.now()
         assert self.process.stdin is not None
         left = memoryview(frame(content))
         with suppress(BrokenPipeError):  # it is dead, which its output will tell
@@ -152,10 +172,11 @@ class _Round(Generic[Task, Answer]):
         workers: list[_Worker],
         jobs: int,
         limit_s: float | None,
+        clock: _AwakeClock,
         function: Callable[[Task], Answer],
         tasks: Sequence[Task],
     ) -> None:
-        self.workers, self.jobs, self.limit_s = workers, jobs, limit_s
+        self.workers, self.jobs, self.limit_s, self.clock = workers, jobs, limit_s, clock
         self.function, self.tasks = function, tasks
         self.waiting = deque(range(len(tasks)))
         self.suspects: deque[int] = deque()
@@ -175,7 +196,7 @@ class _Round(Generic[Task, Answer]):
 
     def _start(self, selector: selectors.BaseSelector) -> None:
         while len(self.workers) < min(self.jobs, len(self.tasks) - self.answered):
-            worker = _Worker()
+            worker = _Worker(self.clock)
             self.workers.append(worker)
             selector.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
 
@@ -194,11 +215,11 @@ class _Round(Generic[Task, Answer]):
             worker.send((self.function, [self.tasks[place] for place in places]), places)
 
     def _patience(self) -> float | None:
-        """Seconds until the first task, or process that begins, is overdue."""
+        """Seconds until the first task, or process that begins, is overdue, or the clock has to be looked at."""
         ends = [worker.since + _START_S for worker in self.workers if not worker.ready]
         ends += [self._end(worker) for worker in self.workers if worker.places]
         ends = [end for end in ends if end < math.inf]
-        return max(0.0, min(ends) - time.monotonic()) if ends else None
+        return min(max(0.0, min(ends) - self.clock.now()), _LOOK_S) if ends else None
 
     def _end(self, worker: _Worker) -> float:
         """When its task is overdue."""
@@ -207,7 +228,7 @@ class _Round(Generic[Task, Answer]):
     def _heard(self, worker: _Worker, selector: selectors.BaseSelector) -> Iterator[tuple[int, Answer | Failed]]:
         messages, lives = worker.receive()
         for message in messages:
-            worker.since = time.monotonic()
+            worker.since = self.clock.now()
             if message == READY:
                 worker.ready = True
                 continue
@@ -235,7 +256,7 @@ class _Round(Generic[Task, Answer]):
         yield place, Failed(f"its process ended at it {_TRIES} times ({how}): out of memory, killed, or a crash")
 
     def _overdue(self, selector: selectors.BaseSelector) -> Iterator[tuple[int, Failed]]:
-        now = time.monotonic()
+        now = self.clock.now()
         for worker in [each for each in self.workers if not each.ready and now - each.since >= _START_S]:
             self._drop(worker, selector, worker.kill)
             raise HocketError(f"a worker process has not begun for {_START_S:g} s: is this machine out of memory?")

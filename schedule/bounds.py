@@ -1,8 +1,9 @@
 """Times that no schedule can beat, each with its proof.
 
-All hold for every schedule that `verify` accepts: whole chunks travel, a link carries one at a time, and ranks that
-pass a chunk on store it first, as may switches that add or copy. These change nothing where a chunk is counted once: a
-contribution to it still takes a way from link to link, and two chunks never share a transfer.
+All hold for every schedule that `verify` accepts: whole chunks travel, a link carries one at a time (a trunk as many as
+it has bandwidth for), and ranks that pass a chunk on store it first, as may switches that add or copy. These change
+nothing where a chunk is counted once: a contribution to it still takes a way from link to link, and two chunks never
+share a transfer.
 
 - **latency**: a chunk that u alone contributes to, and w must hold, travels from u to w on links that are at best idle.
 - **ingress / egress of a rank**: a chunk that a rank must hold at the end, and does not hold in full before, enters it
@@ -30,7 +31,8 @@ contribution to it still takes a way from link to link, and two chunks never sha
 - **cut** (all_gather; reduce_scatter on the reversed graph): what the ranks of a set of nodes contribute must leave the
   set, for the worst set (Edmonds; ForestColl, arXiv 2402.06787): max over S of |S's ranks| / bandwidth out of S, for
   one byte a rank. Where links serve one chunk at a time, and sizes allow to look at all sets (by maximum flows to every
-  rank, `cut_bound`), in slots of whole transfers; a switch's link is held at least as long as the widest route over it.
+  rank, `cut_bound`), in slots of whole transfers; a switch's link is held at least as long as the widest route over it,
+  a trunk as long as its bytes take.
 
 Where latency and bandwidth add up: `hocket.schedule.latency_bounds`.
 
@@ -91,7 +93,8 @@ def lower_bound(
     if not (collective.even or collective.sent.any()):
         return Bound(0, "no block has a byte")
     ranks = np.arange(collective.num_ranks, dtype=np.int32) if group is None else group
-    holding = Holding.BLOCKING if blocking else Holding.SHARED if shared or split else Holding.WIRE
+    alone = Holding.BLOCKING if blocking else Holding.SHARED if shared or split else Holding.WIRE
+    holding = Holding.SHARED if alone is Holding.WIRE and topology.has_trunks else alone
     paced = at_pace(topology, collective.largest_chunk_bytes) if blocking else topology
     helpers = relays and len(ranks) < topology.num_ranks
     latency = [] if searched is not None else [*_latency(collective, topology, ranks, split)]
@@ -100,7 +103,7 @@ def lower_bound(
         *latency,
         *_ports(collective, topology, ranks, holding, helpers, split),
         *_parts(collective, topology, paced, ranks, holding, helpers, split),
-        *_cut(collective, topology, paced, ranks, holding),
+        *_cut(collective, topology, paced, ranks, alone),  # which knows trunks
         *latency_bounds(collective, topology, ranks, helpers),
     ]
     if searched is not None and far_ps >= max((bound.time_ps for bound in bounds), default=0):

@@ -93,10 +93,13 @@ class Conditions:
         totals = [0]
         for what, numbers in (("the origin", self.origin), ("the destination", self.destination)):
             sets.check(numbers, what)
-            total = [0] * num_ranks
+            of_number: dict[int, int] = {}
             for number, size in zip(numbers.tolist(), sizes, strict=True):
+                of_number[number] = of_number.get(number, 0) + size
+            total = [of_number.get(rank, 0) for rank in range(num_ranks)]
+            for number in of_number.keys() - range(num_ranks):
                 for rank in self.members(number, num_ranks):
-                    total[rank] += size
+                    total[rank] += of_number[number]
             totals += total
         return len(sizes), max(totals)
 

@@ -20,11 +20,15 @@ sum of latencies, and a link of b bytes/s brings at most b times as many bytes a
   all_reduce both count: let fewer than m transfers of a position go into the part, with m at most the ranks inside and
   outside. Then some rank outside sends none of them, and some rank inside gets none of them; what the one contributes
   comes to the other over another rank outside and another one inside, and s is the sum of both latencies.
+- **parts after latency** (all_to_all, gather, scatter): the N bytes for ranks of a part that start at a distance of a
+  or more from all of them pass a link into it between the first's coming and T less the rest of its way, within T - a:
+  T >= a + N / W, for every a. In the same way for what leaves it.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,18 +80,17 @@ def latency_bounds(
         yield Bound(int(times[worst]), f"{name} of rank {ranks[worst]} after latency")
     if topology.in_network or helpers or len(ranks) < 3:
         return
-    spread = needs.spread
-    name, far = ("ingress", distances) if spread else ("egress", distances.T)
-    for partition in _partitions(topology):
+    inwards, outwards = ("ingress", True, distances), ("egress", False, distances.T)
+    directions = [inwards, outwards] if needs.pairs is not None else [inwards if needs.spread else outwards]
+    for partition, (name, into, far) in product(_partitions(topology), directions):
         used, part = np.unique(partition.part[ranks], return_inverse=True)
         if len(used) in (1, len(ranks)):
             continue
-        bandwidth = (partition.ingress_bandwidth if spread else partition.egress_bandwidth)[used].astype(np.float64)
-        crossed = [needs.crossing(part == number, far, bandwidth[number]) for number in range(len(used))]
+        bandwidth = (partition.ingress_bandwidth if into else partition.egress_bandwidth)[used].astype(np.float64)
+        crossed = [needs.crossing(part == number, far, bandwidth[number], into) for number in range(len(used))]
         worst = int(np.argmax(crossed))
-        yield Bound(
-            crossed[worst], f"{name} of {partition.one.format(partition.names[used[worst]])} and latency inside"
-        )
+        followed = "and latency inside" if needs.pairs is None else "after latency"
+        yield Bound(crossed[worst], f"{name} of {partition.one.format(partition.names[used[worst]])} {followed}")
 
 
 @lru_cache(maxsize=16)
@@ -159,13 +162,15 @@ class _Items:
 @dataclass(frozen=True)
 class _Needs:
     """What must get into and out of each rank; and by part: `whole` bytes of each rank (k) that all others want, or
-    contribute to (`spread`: they want it); `both`: each rank contributes to all bytes, and wants them all."""
+    contribute to (`spread`: they want it); `both`: each rank contributes to all bytes, and wants them all; `pairs`:
+    instead, the bytes that rank k has for rank r (k, r)."""
 
     entering: _Items
     leaving: _Items
     whole: NDArray[np.int64]
     spread: bool
     both: bool
+    pairs: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, collective: Collective) -> "_Needs | None":
@@ -199,15 +204,18 @@ class _Needs:
                 )
             case _:
                 not_here(collective.kind)
-        return cls(into, out_of, nothing, spread=True, both=False)
+        return cls(into, out_of, nothing, spread=True, both=False, pairs=np.where(into.others, into.bytes, 0).T)
 
-    def crossing(self, inside: NDArray[np.bool_], far: _Times, bandwidth: float) -> int:
-        """The time for what all ranks inside a part want of others (with `far` and `bandwidth` turned around: for what
-        they all contribute to of others'); 0 where there is nothing."""
+    def crossing(self, inside: NDArray[np.bool_], far: _Times, bandwidth: float, into: bool) -> int:
+        """The time for what ranks inside a part want of others (`into`; else with `far` and `bandwidth` turned around:
+        for what they contribute to of others', or have for them); 0 where there is nothing."""
         outside = ~inside
         distance = far[np.ix_(outside, inside)].min(axis=1)
         within, copies = _nearest(far, inside), int(inside.sum())
-        if self.both:
+        if self.pairs is not None:
+            pairs, copies = self.pairs if into else self.pairs.T, 1
+            amount = pairs[np.ix_(outside, inside)].sum(axis=1)
+        elif self.both:
             distance, amount = distance.min(keepdims=True), self.entering.bytes[:1, 0]
             within, copies = within + _nearest(far, outside), min(copies, int(outside.sum()))
         else:

@@ -3,9 +3,6 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hocket.base.errors import SimulationError
 from hocket.simulator.models import LinkSetting, Model, Queueing, Switching, per_link, setting_name
 from hocket.simulator.packets import Packets
@@ -53,13 +50,12 @@ class Fidelity:
 
     def shares_links(self, topology: Topology) -> bool:
         """Whether links may be at several messages at a time, so that bounds in slots of messages do not hold: by the
-        model, or since a link is wider than all ways to it from ranks, or from it to ranks. A transfer of a schedule
-        has that to itself for as long as its slowest link takes, a message of a simulation only for its own time."""
+        model, or since a link is wider than all ways to it from ranks, or from it to ranks. A transfer of a schedule is
+        on all its links for as long as the slowest takes, a message of a simulation on each only for its own time."""
         if self.model in (Model.ANALYTICAL, Model.FLOW, Model.PACKET, Model.NS3):
             return True
-        behind = _widest(topology.num_ranks, topology.num_nodes, topology.src, topology.dst, topology.bandwidth)
-        before = _widest(topology.num_ranks, topology.num_nodes, topology.dst, topology.src, topology.bandwidth)
-        return bool((topology.bandwidth > np.minimum(behind[topology.src], before[topology.dst])).any())
+        _, fastest = topology.transfer_rates
+        return bool(((fastest > 0) & (fastest < topology.bandwidth)).any())
 
     @property
     def may_fold(self) -> bool:
@@ -90,17 +86,3 @@ class Fidelity:
 
 #: What simulations take unless told otherwise.
 STANDARD = Fidelity()
-
-
-def _widest(
-    num_ranks: int, num_nodes: int, src: NDArray[np.int32], dst: NDArray[np.int32], bandwidth: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """The bytes/s of the widest way from any rank to each node; to ranks more than any link has."""
-    widest = np.zeros(num_nodes, np.int64)
-    widest[:num_ranks] = np.iinfo(np.int64).max
-    while True:
-        wider = widest.copy()
-        np.maximum.at(wider, dst, np.minimum(widest[src], bandwidth))
-        if (wider == widest).all():
-            return widest
-        widest = wider

@@ -4,14 +4,14 @@ import fcntl
 import hashlib
 import os
 import shlex
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from hocket.base import processes
 from hocket.base.cache import REMEDY, cache_folder
-from hocket.base.errors import SimulationError
+from hocket.base.errors import HocketError, SimulationError
+from hocket.base.executables import cxx_compiler
 from hocket.base.files import growing_file, make_folder
 from hocket.base.scratch import hand_over, scratch_folder
 from hocket.simulator.ns3 import HOW_TO_GET, Ns3, found
@@ -30,9 +30,10 @@ def built_witness(announce: Callable[[str], None] = lambda text: None) -> Path:
     ns3 = found()
     if ns3 is None:
         raise SimulationError(f"model ns3: ns-3 with its headers is not installed here: {HOW_TO_GET}")
-    compiler = shlex.split(os.environ.get("CXX", "")) or [shutil.which("g++") or shutil.which("clang++") or ""]
-    if not compiler[0]:
-        raise SimulationError("model ns3: no C++ compiler (g++, clang++): apt-get install g++, or name one by CXX")
+    try:
+        compiler = cxx_compiler()
+    except HocketError as error:
+        raise SimulationError(f"model ns3: {error}") from error
     before, behind = [*compiler, *ns3.compiler_flags], ns3.linker_flags
     digest = hashlib.sha256("\0".join([*before, *behind, ns3.version]).encode() + _SOURCE.read_bytes()).hexdigest()
     program = cache_folder().resolve() / f"hocket-ns3-{digest[:16]}"

@@ -16,7 +16,8 @@ from hocket.simulator.fidelity import Fidelity
 from hocket.simulator.models import Model, Switching, per_link
 from hocket.simulator.packet_channels import packet_settings
 from hocket.simulator.packets import Latencies, Packets, PacketTraffic
-from hocket.simulator.traffic_patterns import TrafficPairs, is_far_link, node_of_ranks, traffic_pairs
+from hocket.simulator.traffic_nodes import is_far_link, node_of_ranks
+from hocket.simulator.traffic_patterns import TrafficPairs, traffic_pairs
 from hocket.simulator.workload import NodeKind
 from hocket.topology import Paths, Topology
 

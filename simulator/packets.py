@@ -22,11 +22,13 @@ _MOST_PPM = 1_000_000
 
 
 class FlowControl(StrEnum):
-    """What keeps a switch's buffer from running over, in the order of the engine's FlowControl."""
+    """What keeps a switch's buffer from running over, in the order of the engine's FlowControl; it has credits for
+    bubbles."""
 
     PFC = "pfc"
     CREDITS = "credits"
     NONE = "none"
+    BUBBLE = "bubble"
 
 
 class Arbitration(StrEnum):
@@ -41,7 +43,8 @@ class Arbitration(StrEnum):
 class LinkPackets:
     """What packets are on links of a class, where that is not what they are elsewhere (None: it is). `ack` bytes
     besides for each `acks` packets; a NIC takes `split` picoseconds for each packet that it makes of a larger one,
-    beside the link's own work."""
+    beside the link's own work, and sends a message `gap` picoseconds after the one before at the earliest: its
+    messages are fewer by that, but not later."""
 
     mtu: int | None = None
     header: int | None = None
@@ -49,6 +52,7 @@ class LinkPackets:
     ack: int = 0
     acks: int = 1
     split: int = 0
+    gap: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +91,44 @@ class Packets:
                 raise SimulationError(f"packets: {name}={value}: expected {', '.join(values)}")
         if (self.kmin is None) != (self.kmax is None) or (self.kmin or 0) > (self.kmax or 0):
             raise SimulationError("packets: kmin and kmax go together, kmin the smaller one")
+        if self.flow == FlowControl.BUBBLE and self.channels not in (None, 1):
+            raise SimulationError(f"packets: channels={self.channels}: flow=bubble takes one virtual channel")
         unit = self.train * (self.mtu + self.header)
         if self.mtu > 0 <= self.header and self.train > 0 and self.buffer < unit:
             what = "packet" if self.train == 1 else f"train of {self.train} packets"
             raise SimulationError(f"packets: buffer={self.buffer}: no {what} of {unit} bytes fits: give a larger one")
         self._settings(self.channels or 1, np.zeros(0, np.uint8))
 
-    def settings(self, channels: int, topology: Topology) -> PacketSettings:
-        """The engine's form, with so many virtual channels. Raises SimulationError for a class that the topology has
-        not."""
+    def settings(self, channels: int, topology: Topology, ring_of: NDArray[np.int32] | None = None) -> PacketSettings:
+        """The engine's form, with so many virtual channels, or with bubbles in rings of buffers: of each link its ring
+        (-1: none). Raises SimulationError for a class that the topology has not, and for buffers in rings that are too
+        small."""
         for name in self.classes:
             if name not in topology.classes:
                 known = ", ".join(topology.classes)
                 raise SimulationError(f"packets: {name}: the classes of links of {topology.name} are {known}")
         number = {name: at for at, name in enumerate(self.classes, 1)}
         of_class = np.array([number.get(name, 0) for name in topology.classes], np.uint8)
-        return self._settings(channels, of_class[topology.link_class])
+        ring_of = np.zeros(0, np.int32) if ring_of is None else ring_of
+        self._require_bubbles(topology, ring_of)
+        return self._settings(channels, of_class[topology.link_class], ring_of)
 
-    def _settings(self, channels: int, format_of: NDArray[np.uint8]) -> PacketSettings:
+    def _require_bubbles(self, topology: Topology, ring_of: NDArray[np.int32]) -> None:
+        """Raises SimulationError where a buffer in a ring has no room for two of the largest packets or trains."""
+        for at in np.unique(topology.link_class[: len(ring_of)][ring_of >= 0]):
+            name = topology.classes[at]
+            place = self.link_bytes(self.train * self.mtu, name)
+            buffer = self._completed(self.classes.get(name, LinkPackets())).buffer
+            assert buffer is not None
+            if buffer < 2 * place:
+                raise SimulationError(
+                    f"packets: flow=bubble: buffer={buffer} holds no two packets of {place} bytes, and a ring of"
+                    " buffers needs one for its bubble: give a larger one"
+                )
+
+    def _settings(
+        self, channels: int, format_of: NDArray[np.uint8], ring_of: NDArray[np.int32] | None = None
+    ) -> PacketSettings:
         whole = LinkPackets(self.mtu, self.header, self.buffer)
         formats = [whole, *(self._completed(each) for each in self.classes.values())]
         try:
@@ -115,8 +139,11 @@ class Packets:
             return PacketSettings(
                 **columns,
                 format_of=format_of,
+                ring_of=np.zeros(0, np.int32) if ring_of is None else ring_of,
                 train=self.train,
-                flow_control=[*FlowControl].index(FlowControl(self.flow)),
+                flow_control=[*FlowControl].index(
+                    FlowControl.CREDITS if self.flow == FlowControl.BUBBLE else FlowControl(self.flow)
+                ),
                 arbitration=[*Arbitration].index(Arbitration(self.arbitration)),
                 channels=channels,
                 marks=self.ecn,
@@ -165,11 +192,12 @@ _COLUMNS = {
     "ack_bytes": "ack",
     "ack_every": "acks",
     "split_ps": "split",
+    "gap_ps": "gap",
 }
 _READERS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("mtu", "header", "buffer", "kmin", "kmax", "ack"), parse_bytes),
     **dict.fromkeys(("train", "channels", "seed", "acks"), int),
-    **dict.fromkeys(("retransmit", "split"), parse_time),
+    **dict.fromkeys(("retransmit", "split", "gap"), parse_time),
     **dict.fromkeys(("flow", "arbitration"), str),
     "ecn": {"on": True, "off": False}.__getitem__,
     "pmax": float,
@@ -191,6 +219,7 @@ _EXAMPLES = {
     "ack": "8",
     "acks": "3",
     "split": "8.26ns",
+    "gap": "292ns",
 }
 
 

@@ -12,7 +12,7 @@ from hocket.simulator.workload import Workload
 from hocket.topology import DEFAULT_ROUTING, Topology
 from hocket.topology.routing_tables import has_several_paths
 
-__all__ = ["CollectiveTime", "LinkUse", "Occupancy", "Prediction"]
+__all__ = ["CollectiveTime", "LinkUse", "Occupancy", "Prediction", "routing_words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +132,7 @@ class Prediction:
     @cached_property
     def routing_words(self) -> str:
         """Which paths messages took; empty where none had a choice."""
-        if self.routing is None:
-            return "routes of the schedule"
-        is_chosen = self.routing != DEFAULT_ROUTING or has_several_paths(self.topology)
-        return f"routing {self.routing}" * is_chosen
+        return routing_words(self.routing, self.topology)
 
     @property
     def exposed_ps(self) -> NDArray[np.int64]:
@@ -176,6 +173,13 @@ class Prediction:
     def link_utilisation(self) -> NDArray[np.float64]:
         """Busy time of each link over the whole time; above 1 where a model shares links for free."""
         return self.link_busy_ps / max(self.time_ps, 1)
+
+
+def routing_words(routing: str | None, topology: Topology) -> str:
+    """`Prediction.routing_words` of a routing (None: routes of a schedule)."""
+    if routing is None:
+        return "routes of the schedule"
+    return f"routing {routing}" * (routing != DEFAULT_ROUTING or has_several_paths(topology))
 
 
 def _ratio(time_ps: int, bound_ps: int) -> float:

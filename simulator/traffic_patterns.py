@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 
 from hocket.base.errors import SimulationError
 from hocket.base.registry import Entry, Registry
+from hocket.simulator.traffic_nodes import node_of_ranks
 from hocket.topology import Topology
-from hocket.topology.machines.node_links import NODE_CLASSES
 
-__all__ = ["PATTERNS", "TrafficPairs", "is_far_link", "node_of_ranks", "traffic_pairs"]
+__all__ = ["PATTERNS", "TrafficPairs", "traffic_pairs"]
 
 _MILLION = 10**6
 _MOST_PAIRS = 1 << 22  # whose paths are held: 100 MB to 1 GB
-_FABRIC = "fabric"
-_INSIDE = frozenset({"nvlink", "xgmi", "pcie", *NODE_CLASSES})  # of links in nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,23 +50,6 @@ class TrafficPairs:
         share = senders / senders.sum() if into is not None else senders.astype(np.float64)
         ends = (src[order].astype(np.int32), dst[order].astype(np.int32))
         return cls(near_offset, far_offset, *ends, far_ppm, share, into)
-
-
-def node_of_ranks(topology: Topology) -> NDArray[np.int64]:
-    """The node of each rank (int64); where nothing says what nodes are, each rank is one."""
-    return np.arange(topology.num_ranks) if _ranks_are_nodes(topology) else topology.machine.astype(np.int64)
-
-
-def is_far_link(topology: Topology) -> NDArray[np.bool_]:
-    """Of each link (bool), whether it is between nodes: those of the fabric, or all where each rank is a node."""
-    if _ranks_are_nodes(topology):
-        return np.ones(topology.num_links, bool)
-    return np.array([name == _FABRIC for name in topology.classes], bool)[topology.link_class]
-
-
-def _ranks_are_nodes(topology: Topology) -> bool:
-    one = bool((topology.machine == topology.machine[0]).all())
-    return one and not _INSIDE.intersection(topology.classes)
 
 
 _Pairs = Callable[[Topology, str, int], TrafficPairs]
@@ -121,11 +102,14 @@ def _others(topology: Topology, seed: int, *, near: bool = True, far: bool = Tru
 
 
 def _uniform(topology: Topology, value: str, seed: int) -> TrafficPairs:
+    """To another rank: nodes may have any sizes, so that no share of messages leaves each of them."""
     _take_none("uniform", value)
-    ranks, node = topology.num_ranks, node_of_ranks(topology)
-    near = np.bincount(node)[node].sum() - ranks
-    far_ppm = round(_MILLION * (1 - near / max(1, ranks * (ranks - 1))))
-    return TrafficPairs.of(_others(topology, seed), node, far_ppm)
+    ranks = topology.num_ranks
+    chance, most = np.random.default_rng(seed), max(1, _MOST_PAIRS // ranks)
+    others = [np.delete(np.arange(ranks), rank) for rank in range(ranks)]
+    if ranks - 1 > most:
+        others = [np.sort(chance.choice(those, most, replace=False)) for those in others]
+    return _all_alike(topology, others)
 
 
 def _permutation(topology: Topology, value: str, seed: int) -> TrafficPairs:
@@ -134,7 +118,7 @@ def _permutation(topology: Topology, value: str, seed: int) -> TrafficPairs:
     order = np.random.default_rng(seed).permutation(topology.num_ranks)
     to = np.empty(topology.num_ranks, np.int64)
     to[order] = np.roll(order, -1)
-    return _to_one_each(topology, [to[rank : rank + 1] for rank in range(topology.num_ranks)])
+    return _all_alike(topology, [to[rank : rank + 1] for rank in range(topology.num_ranks)])
 
 
 def _incast(topology: Topology, value: str, seed: int) -> TrafficPairs:
@@ -147,11 +131,11 @@ def _incast(topology: Topology, value: str, seed: int) -> TrafficPairs:
     sends = np.zeros(topology.num_ranks, np.int64)
     sends[np.random.default_rng(seed).permutation(able)[: int(value or len(able))]] = 1
     choices = [np.zeros(count, np.int64) for count in sends]
-    return _to_one_each(topology, choices, into=0)
+    return _all_alike(topology, choices, into=0)
 
 
-def _to_one_each(topology: Topology, choices: list[NDArray[np.int64]], into: int | None = None) -> TrafficPairs:
-    """Each rank to its one destination, near or far."""
+def _all_alike(topology: Topology, choices: list[NDArray[np.int64]], into: int | None = None) -> TrafficPairs:
+    """Each rank to those that it may choose, be they near or far."""
     return TrafficPairs.of(choices, np.zeros(topology.num_ranks, np.int64), 0, into)
 
 

@@ -11,7 +11,7 @@ from hocket._core.schedule import Holding, least_holds
 from hocket._core.synthesizer import Alternatives
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Bound, Collective, Kind, Schedule
-from hocket.topology import Topology, links_within, subset
+from hocket.topology import Lanes, Topology, links_within, subset
 
 __all__ = ["AllToAllPlanner"]
 
@@ -51,12 +51,15 @@ class AllToAllPlanner:
                 raise ScheduleError(f"a group must be different ranks of {topology.name}'s {total}, got {members}")
         self.topology, self.group, self.blocking = topology, group, blocking
         self._alone = topology if group is None else subset(topology, group)
-        alone = self._alone
-        holds = least_holds(alone.graph, _USUAL_BYTES, True, Holding.BLOCKING).astype(object)
+        lanes = None if blocking else Lanes.of(self._alone)  # the plan puts one transfer at a time on a link
+        searched = self._alone if lanes is None else lanes.topology
+        holds = least_holds(searched.graph, _USUAL_BYTES, True, Holding.BLOCKING).astype(object)
         longest = max(1, int(holds.max(initial=1)))
         weight = np.maximum(1, (holds << _WEIGHT_BITS) // longest).astype(np.int64)
-        self._alternatives = Alternatives(alone.graph, np.zeros(0, np.uint8), weight, _paths(alone))
+        self._alternatives = Alternatives(searched.graph, np.zeros(0, np.uint8), weight, _paths(searched))
         offset, links = self._alternatives.hops
+        if lanes is not None:
+            links = lanes.link[links]
         if group is not None:
             links = links_within(topology, group).astype(np.int32)[links]
         self._hops = offset, links

@@ -27,6 +27,8 @@ _TRIAL_S, _COSTLY_TRIAL_S = 10.0, 0.5
 _CHEAP_S = 2.0
 _LARGE_GAIN = 0.2
 _TRIAL_ATTEMPTS = 4
+# After all others the native algorithms alone are tried with more chunks, for so long each.
+_CHEAPEST_ENGINE, _CHEAPEST_LOOK_S = "native", 0.5
 _SECONDS_PER_DELIVERY = 1.5e-6
 # All engines are asked at these numbers (at the last where a collective takes long, from this share of worth on),
 # elsewhere the three best at the nearest of these if they came within so much of the best: some engines are good with
@@ -60,9 +62,10 @@ def choose_chunks(cut: Callable[[int], Problem], search: Search, engine: str = A
     """What short searches find for the problem `cut` into so many chunks per rank, for whichever number is the best.
 
     First 1, 2, 4, 8, 16, then numbers between, in the order of what their bounds and their neighbours promise, then on
-    with 32, 64, ... in the same way; numbers whose bound (which counts whole chunks on every link and over every cut)
-    says that they cannot be better are left out. More chunks fill more links at once, and pay more latency. Of numbers
-    within three per mille of the quickest the smallest is taken.
+    with 32, 64, ... in the same way, at last the native algorithms alone with twice the best and more. Numbers whose
+    bound (which counts whole chunks on every link and over every cut) says that they cannot be better are left out.
+    More chunks fill more links at once, and pay more latency. Of numbers within three per mille of the quickest the
+    smallest is taken.
 
     Deterministic without a time limit, of which half is for this; ends with the quickest so far when asked to stop;
     raises what `best_schedule` does.
@@ -74,6 +77,7 @@ def choose_chunks(cut: Callable[[int], Problem], search: Search, engine: str = A
         trials.refine(_FEW)
         trials.double(_FEW, None)
         trials.refine(None)
+        trials.double_cheaply()
     return trials.choice()
 
 
@@ -123,7 +127,7 @@ class _Trials:
         attempts = min(_TRIAL_ATTEMPTS, self.search.attempts or _TRIAL_ATTEMPTS)
         self.spent_s += self._cost_s(number)
         trial = replace(self.search, attempts=attempts)
-        trial_s = _TRIAL_S if self._cost_s(number) <= _TRIALS_S + _LONG_TRIALS_S else _COSTLY_TRIAL_S
+        trial_s = _COSTLY_TRIAL_S if self._is_costly(number) else _TRIAL_S
         try:
             found = best_schedule(problem, trial, self.engine, trial_s, None, contest)
         except ScheduleError:
@@ -162,6 +166,29 @@ class _Trials:
             helped = self.best_ps <= before_ps * _HELPED_PER_MILLE // 1000
             failures, skipped = (0, 0) if helped else (failures + 1, skipped)
 
+    def double_cheaply(self) -> None:
+        """Tries powers of two with the native algorithms alone, which cost next to nothing, where they were not asked,
+        as long as that makes them quicker."""
+        quickest_ps = None
+        for number in (1 << power for power in count()):
+            problem = self.problem(number)
+            if self.engine != AUTO or self._done() or self._too_many(number):
+                return
+            if cheapest_s(problem, _CHEAPEST_ENGINE) > _CHEAPEST_LOOK_S:
+                return
+            contest = self.contests.setdefault(number, AskedEngines(frozenset()))
+            if all(way.name != _CHEAPEST_ENGINE for way in contest.times):
+                with suppress(ScheduleError):
+                    alone = AskedEngines()
+                    found = best_schedule(problem, self.search, _CHEAPEST_ENGINE, asked_engines=alone)
+                    contest.times.update(alone.times)
+                    if number not in self.found or found.time_ps < self.found[number].time_ps:
+                        self.found[number] = found
+            native_ps = min((ps for way, ps in contest.times.items() if way.name == _CHEAPEST_ENGINE), default=None)
+            if native_ps is None or (quickest_ps is not None and native_ps > quickest_ps * _HELPED_PER_MILLE // 1000):
+                return
+            quickest_ps = native_ps
+
     def refine(self, last: int | None) -> None:
         """Tries what lies between (up to `last`), the most promising first."""
         most = None if self.limited else _MOST_BETWEEN
@@ -178,7 +205,9 @@ class _Trials:
     def choice(self) -> ChunkChoice:
         enough_ps = self.best_ps * 1000 // _HELPED_PER_MILLE
         number = min(number for number, schedule in self.found.items() if schedule.time_ps <= enough_ps)
-        running = None if self.limited else _within(self.contests[number], _IN_THE_RUNNING_PERCENT)
+        # After a costly trial those are in the running, too, that were not asked.
+        all_run = self.limited or self._is_costly(number)
+        running = None if all_run else _within(self.contests[number], _IN_THE_RUNNING_PERCENT)
         if running is not None and (look := self._nearest_look(number)) is not None:
             running |= _within(self.contests[look], _IN_THE_RUNNING_PERCENT)
         return ChunkChoice(self.found[number], running)
@@ -223,6 +252,9 @@ class _Trials:
         if collective.reducing or collective.spreads:
             return cost_s
         return max(cost_s, min(_CHEAP_S, cheapest_s(self.problem(number), self.engine)))  # ways are looked for besides
+
+    def _is_costly(self, number: int) -> bool:
+        return self._cost_s(number) > _TRIALS_S + _LONG_TRIALS_S
 
     def _trials_s(self) -> float:
         least_ps = max(1, self.least_ps())

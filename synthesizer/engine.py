@@ -37,7 +37,8 @@ class Engine(Protocol):
 class NamedEngine(Entry, ABC):
     """An `Engine` that a user can ask for: `collectives` that it does, networks that it `needs`, and up to what `size`,
     in words. `tireless`: it goes on improving as long as there is time; `folds`: its schedules need not be spelled out;
-    `as_asked`: it is neither turned around in time nor put together from halves. `enough_percent`: of what it finds
+    `as_asked`: it is neither turned around in time nor put together from halves; `shares_links`: it puts several
+    transfers at once on a trunk, others need lanes. `enough_percent`: of what it finds
     within so many per cent of the bound `auto` looks for nothing better that costs more than a moment, unless there is
     a time limit (None: it does)."""
 
@@ -46,6 +47,7 @@ class NamedEngine(Entry, ABC):
     tireless: bool = False
     folds: bool = False
     as_asked: bool = False
+    shares_links: bool = False
     enough_percent: int | None = None
 
     @abstractmethod

@@ -122,7 +122,9 @@ def _needed(schedule: Schedule, wanted: NDArray[np.bool_]) -> Schedule:
 @lru_cache(maxsize=4)
 def _with_switches(problem: Problem) -> Problem:
     """The problem as conditions on all ranks and switches that compute."""
-    topology, collective, sent = switches_as_ranks(problem.topology), problem.collective, problem.demanded
+    lanes = None if problem.lanes is None else problem.lanes.switches_as_ranks()
+    topology = switches_as_ranks(problem.topology) if lanes is None else lanes.topology
+    collective, sent = problem.collective, problem.demanded
     table = RankSetTable(topology.num_ranks)
     conditions = Conditions(
         collective.renumbered(collective.origin[sent], problem.ranks, table),
@@ -130,7 +132,7 @@ def _with_switches(problem: Problem) -> Problem:
         collective.chunk_bytes[sent],
         table.sets,
     )
-    return Problem(Collective.custom(topology.num_ranks, conditions), topology, problem.blocking)
+    return Problem(Collective.custom(topology.num_ranks, conditions), topology, problem.blocking, lanes=lanes)
 
 
 def _without_switches(schedule: Schedule, problem: Problem) -> Schedule:

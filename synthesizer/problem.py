@@ -21,7 +21,7 @@ from hocket.schedule import (
     mirror,
     rank_sets,
 )
-from hocket.topology import Routes, Topology, eccentricity_ps, keep_links, links_within, rank_routes, subset
+from hocket.topology import Lanes, Routes, Topology, eccentricity_ps, keep_links, links_within, rank_routes, subset
 
 __all__ = ["Problem"]
 
@@ -34,8 +34,8 @@ class Problem:
     `blocking`: a transfer holds its links for latency + serialization, as in TACOS, instead of serialization only.
     `relays`: ranks outside the group may hold chunks on their way; else their links are not used. `through` (int32, by
     chunk, a set of ranks by number as in Conditions; None: the whole group) narrows who may hold a chunk, without
-    `relays`; chunks of a lower `priority` (int32, by chunk) go first. Raises ScheduleError when collective, group and
-    topology do not fit together.
+    `relays`; chunks of a lower `priority` (int32, by chunk) go first. `lanes`: what the topology is the lanes of, if it
+    is (`on_lanes`). Raises ScheduleError when collective, group and topology do not fit together.
     """
 
     collective: Collective
@@ -45,6 +45,7 @@ class Problem:
     relays: bool = False
     through: NDArray[np.int32] | None = None
     priority: NDArray[np.int32] | None = None
+    lanes: Lanes | None = None
 
     def __post_init__(self) -> None:
         if self.group is not None:
@@ -111,7 +112,10 @@ class Problem:
     @cached_property
     def routes(self) -> Routes:
         """The routes that may serve as links between ranks (`hocket.topology.rank_routes`); many on large switches."""
-        return rank_routes(self.topology.graph, max(1, self.collective.largest_chunk_bytes))
+        reference_bytes = max(1, self.collective.largest_chunk_bytes)
+        if self.lanes is None:
+            return rank_routes(self.topology.graph, reference_bytes)
+        return self.lanes.spread(rank_routes(self.lanes.whole.graph, reference_bytes))
 
     @cached_property
     def network(self) -> Network:
@@ -151,7 +155,18 @@ class Problem:
         image = mirror(self.collective)
         if image is None or image.reducing:
             return None
-        return replace(self, collective=image, topology=self.topology.reversed())
+        if self.lanes is None:
+            return replace(self, collective=image, topology=self.topology.reversed())
+        lanes = self.lanes.reversed()
+        return replace(self, collective=image, topology=lanes.topology, lanes=lanes)
+
+    @cached_property
+    def on_lanes(self) -> "Problem | None":
+        """The same problem where trunks are parallel links, for engines whose links carry one transfer at a time; None
+        where there are no trunks, or transfers keep links to themselves."""
+        if self.blocking or not self.topology.has_trunks or (lanes := Lanes.of(self.topology)) is None:
+            return None
+        return replace(self, topology=lanes.topology, lanes=lanes)
 
     def cut(self, chunks: int) -> "Problem":
         """The same with another number of chunks per rank."""

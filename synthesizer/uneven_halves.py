@@ -59,11 +59,20 @@ def owners(bandwidths: list[int], chunks: int) -> NDArray[np.int32]:
         if len(owning) == len(sharing):
             break
         sharing = owning
-    owned, chosen = dict.fromkeys(sharing, 0), []
+    alike: dict[int, list[int]] = {}  # ranks of one part take turns
+    for rank in sharing:
+        alike.setdefault(part[rank], []).append(rank)
+    taken, chosen = dict.fromkeys(alike, 0), []
+
+    def lacks(own: int, number: int) -> tuple[int, int]:
+        """Of so many chunks what the next rank of such a part lacks, and that the first of equals is taken."""
+        turns, place = divmod(taken[own], len(alike[own]))
+        return own * number - turns * total, -alike[own][place]
+
     for number in range(1, chunks + 1):
-        rank = max(sharing, key=lambda each: (part[each] * number - owned[each] * total, -each))
-        owned[rank] += 1
-        chosen.append(rank)
+        own = max(alike, key=lambda each: lacks(each, number))
+        chosen.append(-lacks(own, number)[1])
+        taken[own] += 1
     return np.array(chosen, np.int32)
 
 

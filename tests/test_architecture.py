@@ -82,7 +82,7 @@ DOORS = {
     "chakra": set(),
     "chakra/importers": {"mlcommons", "registry"},
     "workload": set(),
-    "simulator": {"api", "curves", "timeline", "timeline_part"},
+    "simulator": {"api", "curves", "stored_curves", "timeline", "timeline_part"},
     "nccl": set(),
     "calibration": {"parameters", "reading"},
     "synthesizer": {"alike_groups", "barrier", "chunking", "portfolio", "summary", "synthesis", "together", "windows"},

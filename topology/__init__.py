@@ -4,6 +4,7 @@ from hocket.base.late_imports import late_imports
 
 with late_imports(__name__):
     from hocket.topology.automorphism import link_images
+    from hocket.topology.lanes import Lanes
     from hocket.topology.loading import load
     from hocket.topology.machines.ports import Crossing, Ports
     from hocket.topology.measures import (
@@ -32,6 +33,7 @@ __all__ = [
     "Cut",
     "Dimension",
     "FabricRouting",
+    "Lanes",
     "Paths",
     "Ports",
     "Routes",

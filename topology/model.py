@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket._core.topology import Graph
+from hocket._core.topology import Graph, transfer_rates
 from hocket.topology.naming import link_name
 from hocket.topology.partition import Partition
 
@@ -162,6 +162,18 @@ class Topology:
     def reversed_graph(self) -> Graph:
         """The engine's view with every link turned around; link ids keep their meaning."""
         return self.graph.reversed()
+
+    @cached_property
+    def transfer_rates(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The least and the largest bandwidth (bytes/s, length L) that transfers over each link may have: that of the
+        slowest link on a way from rank to rank through switches; 0 for links that are on no such way."""
+        return transfer_rates(self.graph)
+
+    @cached_property
+    def has_trunks(self) -> bool:
+        """Whether some link has bandwidth for two transfers at once, each as fast as the rest of its way allows."""
+        slowest, _ = self.transfer_rates
+        return bool(((slowest > 0) & (2 * slowest <= self.bandwidth)).any())
 
     @cached_property
     def links_into(self) -> "LinkIndex":

@@ -19,6 +19,7 @@ __all__ = [
     "has_loop",
     "has_several_paths",
     "has_single_spines",
+    "links_to_ranks",
     "num_arrived",
     "one_path_notes",
     "routing_tables",
@@ -123,16 +124,21 @@ def has_single_spines(topology: Topology) -> bool:
     return bool(above.any()) and not has_several_paths(topology)
 
 
-def alike_links(topology: Topology) -> NDArray[np.int64]:
-    """A number for each link, the same for those of one class whose ends are as many links from the nearest rank."""
+def links_to_ranks(topology: Topology) -> NDArray[np.int64]:
+    """How many links each node is from the nearest rank (int64)."""
     far = np.full(topology.num_nodes, topology.num_nodes)
     far[: topology.num_ranks] = 0
     while True:
         nearer = far.copy()
         np.minimum.at(nearer, topology.src, far[topology.dst] + 1)
         if np.array_equal(nearer, far):
-            break
+            return far
         far = nearer
+
+
+def alike_links(topology: Topology) -> NDArray[np.int64]:
+    """A number for each link, the same for those of one class whose ends are as many links from the nearest rank."""
+    far = links_to_ranks(topology)
     kinds = np.stack([topology.link_class, far[topology.src], far[topology.dst]])
     return np.asarray(np.unique(kinds, axis=1, return_inverse=True)[1], np.int64).ravel()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hocket.base.errors import FormatError
 from hocket.base.registry import Entry, Registry
+from hocket.chakra.importers.elsewhere import whose_file
 from hocket.chakra.importers.files import files_in, head_of
 from hocket.chakra.importers.flight_recorder import is_flight_recorder, read_flight_recorder
 from hocket.chakra.importers.job import ImportedJob, assemble
@@ -149,11 +150,20 @@ def _format_of(files: Sequence[Path]) -> str:
         else:
             found.setdefault(name, file)
     beside = tuple(ending for name in found for ending in IMPORTERS[name].beside)
-    for file in unknown:
-        if not file.name.endswith(beside):
-            known = ", ".join(f"{name} ({importer.summary})" for name, importer in IMPORTERS.items())
-            raise FormatError(f"{file}: of no format that can be imported; they are {known}; name it with --from")
+    if others := [file for file in unknown if not file.name.endswith(beside)]:
+        raise FormatError(_why_not(others, [*found]))
     if len(found) > 1:
         shown = " and ".join(f"{file} ({name})" for name, file in found.items())
         raise FormatError(f"{shown} are of different formats; import one at a time")
     return next(iter(found))
+
+
+def _why_not(unknown: Sequence[Path], found: Sequence[str]) -> str:
+    """What to do about files of no format, where others are of those `found`."""
+    for file in unknown:
+        if what := whose_file(file, head_of(file)):
+            return f"{file}: is not imported, it is {what}"
+    if found:
+        return f"{unknown[0]}: of no format that can be imported, as the files beside it are ({found[0]}): leave it out"
+    known = "; ".join(f"{name}: {importer.summary}" for name, importer in IMPORTERS.items())
+    return f"{unknown[0]}: of no format that can be imported. They are {known}"

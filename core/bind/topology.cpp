@@ -1,5 +1,6 @@
 #include "bind.hpp"
 #include "hocket/error.hpp"
+#include "hocket/topology/access.hpp"
 #include "hocket/topology/graph.hpp"
 #include "hocket/topology/measures.hpp"
 #include "hocket/topology/paths.hpp"
@@ -60,6 +61,11 @@ nb::tuple all_gather_cut(const Graph& graph, int64_t max_work) {
   return nb::make_tuple(cut.ranks, cut.bandwidth);
 }
 
+nb::tuple transfer_rates(const Graph& graph) {
+  topology::TransferRates rates = unlocked([&] { return topology::TransferRates(graph); });
+  return nb::make_tuple(give(std::move(rates.narrowest)), give(std::move(rates.widest)));
+}
+
 auto link_images(const Graph& graph, In<int32_t> images, In<int32_t> link_class) {
   return give(unlocked([&] { return topology::link_images(graph, view(images), view(link_class)); }));
 }
@@ -99,6 +105,7 @@ void bind_topology(nb::module_& m) {
         [](const Graph& graph) { return give(unlocked([&] { return topology::rank_egress_bandwidth(graph); })); });
   m.def("eccentricity_ps", &eccentricity_ps, "graph"_a, "bytes"_a, "sources"_a, "targets"_a, "store_and_forward"_a);
   m.def("all_gather_cut", &all_gather_cut, "graph"_a, "max_work"_a);
+  m.def("transfer_rates", &transfer_rates, "graph"_a);
   m.def("link_images", &link_images, "graph"_a, "images"_a, "link_class"_a);
   m.def("least_images", &least_images, "size"_a, "generators"_a);
   m.def("require_connected", &topology::require_connected, "graph"_a, nb::call_guard<nb::gil_scoped_release>());

@@ -1,7 +1,6 @@
 """Compiles the library in front of an MPI against its headers, which alone tell what its handles are."""
 
 import hashlib
-import os
 import shlex
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 from hocket.base import processes
 from hocket.base.cache import cache_folder
 from hocket.base.errors import HocketError
+from hocket.base.executables import cxx_compiler
 from hocket.plugin.native_build import build, find_built
 
 __all__ = ["build_library", "find_mpicc"]
@@ -27,7 +27,6 @@ _FLAGS = (
     # Into every process of the launch: it must bring no C++ library along, and hide its own from the program.
     *("-static-libstdc++", "-static-libgcc", f"-Wl,--version-script={_EXPORTS}", "-Wl,-z,defs"),
 )
-_COMPILERS = ("g++", "c++", "clang++")
 
 
 def find_mpicc(launcher: str) -> str:
@@ -55,7 +54,7 @@ def build_library(mpicc: str, announce: Callable[[str], None] = lambda text: Non
     Raises HocketError when the wrapper does not tell its flags, there is no C++ compiler, or no mpi.h.
     """
     includes = _include_flags(mpicc)
-    compiler = shlex.split(os.environ.get("CXX", "")) or [_find_compiler()]
+    compiler = cxx_compiler()
     shared = [_CORE / "include" / "hocket" / name for name in ("error.hpp", "schedule/interpreter.hpp")]
     native = _HERE.parent / "torch" / "native"
     headers_beside = [native / "segments.hpp", native / "stream.hpp", *shared, *sorted(_CORE.rglob("executor/*.hpp"))]
@@ -80,10 +79,3 @@ def _include_flags(mpicc: str) -> Sequence[str]:
     if shown.returncode != 0:
         raise HocketError(f"{mpicc} -show failed; name the program's MPI compiler by --mpicc: {shown.stderr.strip()}")
     return [flag for flag in shlex.split(shown.stdout) if flag.startswith(("-I", "-D"))]
-
-
-def _find_compiler() -> str:
-    for name in _COMPILERS:
-        if shutil.which(name):
-            return name
-    raise HocketError(f"no C++ compiler ({', '.join(_COMPILERS)}): apt-get install g++, or name one by CXX")

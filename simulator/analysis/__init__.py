@@ -9,19 +9,23 @@ with late_imports(__name__):
     from hocket.simulator.analysis.compared_calls import ComparedCalls, calls_of
     from hocket.simulator.analysis.comparison import Change, PredictionComparison, compare
     from hocket.simulator.analysis.corrected import corrected_by
-    from hocket.simulator.analysis.critical_path import CriticalPath, critical_path
+    from hocket.simulator.analysis.critical_path import CriticalPath, critical_path, path_parts
+    from hocket.simulator.analysis.facts import PredictionFacts, SimulatedFacts
     from hocket.simulator.analysis.job_facts import JobFacts, job_facts
     from hocket.simulator.analysis.job_outcome import DimensionTime, JobOutcome, PartTime, SkipReason, outcome_of
     from hocket.simulator.analysis.json_form import prediction_json, write_prediction
     from hocket.simulator.analysis.knee import AlphaBeta, alpha_beta, crossovers, knee_bytes
     from hocket.simulator.analysis.links import link_table, link_use_table
     from hocket.simulator.analysis.packets import latency_table, queue_table, queue_use_table
+    from hocket.simulator.analysis.rank_groups import RanksAlike, alike, ranks_called
+    from hocket.simulator.analysis.rank_timeline import RankPart, RankTimeline, rank_parts_ps, rank_shares
     from hocket.simulator.analysis.ranks import rank_table
     from hocket.simulator.analysis.slack import slack
     from hocket.simulator.analysis.step_report import StepSummary, WhatIf
     from hocket.simulator.analysis.step_shares import Activity, StepPart, StepShares, step_shares
     from hocket.simulator.analysis.steps import step_table
     from hocket.simulator.analysis.stored import StoredPrediction, read_prediction
+    from hocket.simulator.analysis.stored_facts import stored_facts
     from hocket.simulator.analysis.swept_jobs import SweptJob, SweptJobs
     from hocket.simulator.analysis.tables import require_parquet, tables, write_csv, write_parquet, write_tables
     from hocket.simulator.analysis.validation import StepErrors, Validation, steps_of, validation
@@ -40,6 +44,11 @@ __all__ = [
     "JobOutcome",
     "PartTime",
     "PredictionComparison",
+    "PredictionFacts",
+    "RankPart",
+    "RankTimeline",
+    "RanksAlike",
+    "SimulatedFacts",
     "SkipReason",
     "StepErrors",
     "StepPart",
@@ -51,6 +60,7 @@ __all__ = [
     "Validation",
     "Waits",
     "WhatIf",
+    "alike",
     "alpha_beta",
     "bandwidths",
     "calls_of",
@@ -67,10 +77,14 @@ __all__ = [
     "link_table",
     "link_use_table",
     "outcome_of",
+    "path_parts",
     "prediction_json",
     "queue_table",
     "queue_use_table",
+    "rank_parts_ps",
+    "rank_shares",
     "rank_table",
+    "ranks_called",
     "read_prediction",
     "require_parquet",
     "slack",
@@ -78,6 +92,7 @@ __all__ = [
     "step_shares",
     "step_table",
     "steps_of",
+    "stored_facts",
     "tables",
     "validation",
     "waits",

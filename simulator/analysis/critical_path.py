@@ -13,7 +13,7 @@ from hocket.simulator.models import Model
 from hocket.simulator.prediction import Prediction
 from hocket.simulator.workload import NodeKind, Workload
 
-__all__ = ["CriticalPath", "critical_path"]
+__all__ = ["CriticalPath", "critical_path", "path_parts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,24 +42,32 @@ class CriticalPath:
 
     def parts(self) -> dict[str, int]:
         """Picoseconds on the path by `what`, the longest first."""
-        total: dict[str, int] = {}
-        for what, duration in zip(self.what, self.duration_ps.tolist(), strict=True):
-            total[what] = total.get(what, 0) + duration
-        return dict(sorted(total.items(), key=lambda item: -item[1]))
+        return _parts(self.what, self.duration_ps)
 
-    def table(self) -> Columns:
-        """Columns: `start_ps`, `finish_ps`, `what`, `from_rank`, `rank`, `node_id` and `name` as in the trace, its
-        beginning where it is longer than 400 letters."""
-        workload = self.workload
+    def segments(self) -> Columns:
+        """Columns: `start_ps`, `finish_ps`, `what`, `from_rank`, `rank`."""
         return {
             "start_ps": self.start_ps,
             "finish_ps": self.finish_ps,
             "what": np.array(self.what, np.str_),
             "from_rank": self.from_rank,
             "rank": self.rank,
+        }
+
+    def table(self) -> Columns:
+        """Columns: those of `segments`, `node_id` and `name` as in the trace, its beginning where it is longer than 400
+        letters."""
+        workload = self.workload
+        return {
+            **self.segments(),
             "node_id": workload.node_id[self.node],
             "name": np.array([clipped(workload.strings[at]) for at in workload.name[self.node].tolist()], np.str_),
         }
+
+
+def path_parts(path: Columns) -> dict[str, int]:
+    """`CriticalPath.parts` of its `segments`."""
+    return _parts(path["what"].tolist(), path["finish_ps"] - path["start_ps"])
 
 
 def critical_path(prediction: Prediction) -> CriticalPath:
@@ -76,6 +84,13 @@ def critical_path(prediction: Prediction) -> CriticalPath:
     node, start, finish = np.array(segments[::-1], np.int64).reshape(-1, 3).T
     rank = prediction.workload.rank_numbers[prediction.workload.rank].astype(np.int32)
     return CriticalPath(prediction.workload, node, rank[node], rank[prediction.node_cause[node]], start, finish)
+
+
+def _parts(what: list[str], duration_ps: NDArray[np.int64]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for name, duration in zip(what, duration_ps.tolist(), strict=True):
+        total[name] = total.get(name, 0) + duration
+    return dict(sorted(total.items(), key=lambda item: -item[1]))
 
 
 def _back(prediction: Prediction) -> Iterator[tuple[int, int, int]]:

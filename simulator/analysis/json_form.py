@@ -1,5 +1,6 @@
 """The JSON form of a prediction: docs/results.md has its keys."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.files import write_json
-from hocket.simulator.analysis.collectives import group_table
 from hocket.simulator.analysis.columns import Columns
-from hocket.simulator.analysis.critical_path import critical_path
+from hocket.simulator.analysis.facts import SimulatedFacts
 from hocket.simulator.analysis.packets import packets_json
-from hocket.simulator.analysis.ranks import rank_table
-from hocket.simulator.analysis.steps import step_table
-from hocket.simulator.models import Model
+from hocket.simulator.analysis.rank_timeline import RankTimeline
 from hocket.simulator.prediction import Prediction
 
 __all__ = ["FORMAT", "VERSION", "prediction_json", "write_prediction"]
@@ -35,9 +33,10 @@ _COLLECTIVE = (
 )
 
 
-def prediction_json(prediction: Prediction) -> dict[str, Any]:
-    """Plain values for `json.dump`: times in integer picoseconds unless the name says `_ns`."""
-    topology = prediction.topology
+def prediction_json(prediction: Prediction, facts: SimulatedFacts | None = None) -> dict[str, Any]:
+    """Plain values for `json.dump`: times in integer picoseconds unless the name says `_ns`. `facts` are its own, where
+    they are at hand."""
+    topology, facts = prediction.topology, facts or SimulatedFacts(prediction)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -45,7 +44,16 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
         "switching": prediction.switching,
         "queueing": prediction.queueing,
         "routing": prediction.routing,
-        "topology": {"name": topology.name, "ranks": topology.num_ranks, "fingerprint": topology.fingerprint},
+        "topology": {
+            "name": topology.name,
+            "is_spec": facts.is_spec,
+            "ranks": topology.num_ranks,
+            "switches": topology.num_nodes - topology.num_ranks,
+            "node_of_rank": topology.machine.tolist(),
+            "in_network": [*topology.in_network],
+            "dimensions": [asdict(dimension) for dimension in topology.dimensions],
+            "fingerprint": topology.fingerprint,
+        },
         "time_ps": prediction.time_ps,
         "bound_ps": prediction.bound_ps,
         "ratio": prediction.ratio,
@@ -54,10 +62,13 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
         "compute_ns": _per_rank_ns(prediction.compute_ps),
         "exposed_ns": _per_rank_ns(prediction.exposed_ps),
         "slowed_ns": _per_rank_ns(prediction.slowed_ps),
-        "ranks": _plain(rank_table(prediction)),
-        "steps": _plain(step_table(prediction)),
-        "groups": _plain(group_table(prediction)),
-        "critical_path": _critical_path(prediction),
+        "ranks": _plain(facts.ranks),
+        "timeline": _timeline(facts.timeline),
+        "caused_waits": _plain(facts.caused_waits),
+        "steps": _plain(facts.steps),
+        "sorts": _plain(facts.sorts),
+        "groups": _plain(facts.groups),
+        "critical_path": _critical_path(facts),
         "collectives": [
             {name: getattr(collective, name) for name in _COLLECTIVE} for collective in prediction.collectives
         ],
@@ -65,6 +76,8 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
             "src": topology.src.tolist(),
             "dst": topology.dst.tolist(),
             "class": [topology.classes[at] for at in topology.link_class.tolist()],
+            "bandwidth": topology.bandwidth.tolist(),
+            "latency_ps": topology.latency_ps.tolist(),
             "busy_ps": prediction.link_busy_ps.tolist(),
             "bytes": prediction.link_bytes.tolist(),
             "messages": prediction.link_messages.tolist(),
@@ -83,11 +96,14 @@ def write_prediction(prediction: Prediction, path: Path | str) -> None:
     write_json(path, prediction_json(prediction))
 
 
-def _critical_path(prediction: Prediction) -> dict[str, Any] | None:
-    if prediction.model == Model.BOUND:
-        return None
-    path = critical_path(prediction)
-    return {"parts_ps": path.parts(), "segments": _plain(path.table())}
+def _critical_path(facts: SimulatedFacts) -> dict[str, Any] | None:
+    path = facts.critical_path
+    return None if path is None else {"parts_ps": path.parts(), "segments": _plain(path.table())}
+
+
+def _timeline(timeline: RankTimeline) -> dict[str, Any]:
+    rows = [{"ranks": group.ranks.tolist(), "parts": letters} for group, letters in timeline.rows]
+    return {"rows": rows, "ranks": [*timeline.ranks]}
 
 
 def _plain(table: Columns) -> dict[str, list[Any]]:

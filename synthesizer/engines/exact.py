@@ -63,7 +63,8 @@ class Exact(NamedEngine):
         for latency in (False, True):
             with suppress(TooLarge):
                 yield from proof.halve(latency)
-        if proof.proved_ps > problem.bound.time_ps:
+        # Where links have bandwidth for several, those of one at a time prove nothing.
+        if proof.proved_ps > problem.bound.time_ps and not problem.topology.has_trunks:
             yield replace(proof.best, bound=Bound(proof.proved_ps, "exhaustive search"))
 
 

@@ -47,6 +47,29 @@ def test_a_task_that_takes_too_long_is_ended_and_costs_no_other() -> None:
     assert found == {0: None, 1: Failed("it took longer than 0.5 s"), 2: None, 3: None}
 
 
+def test_a_job_that_is_stopped_and_goes_on_takes_no_longer(tmp_path: Path) -> None:
+    """Ctrl-Z stops a sweep and its workers together; the time until `fg` is not the task's."""
+    script = """
+import os, time
+from hocket.base.workers import Workers
+with Workers(1, limit_s=2.0) as workers:
+    list(workers.answers(abs, [1]))
+    print("begun", flush=True)
+    print(*workers.answers(os.system, ["for at in 1 2 3 4 5; do sleep 0.2; done"]))
+"""
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "begun\n"
+            time.sleep(0.3)
+            os.killpg(process.pid, signal.SIGSTOP)
+            time.sleep(3.5)
+            os.killpg(process.pid, signal.SIGCONT)
+            assert process.stdout.read() == "(0, 0)\n"
+        finally:
+            process.kill()
+
+
 def test_the_first_task_of_a_process_may_load_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     with Workers(1, limit_s=0.2) as workers:
         assert dict(workers.answers(time.sleep, [0.6, 0, 0.6])) == {

@@ -43,16 +43,20 @@ def test_loads_leave_a_table_rows_a_file_and_a_page(tmp_path: Path) -> None:
         assert title in html
 
 
-def test_links_between_nodes_that_are_no_fabric_are_noted(tmp_path: Path) -> None:
-    both, lines = "latency: 1us, bandwidth: 50GB/s, both: true", []
+def test_links_between_nodes_count_whatever_their_class(tmp_path: Path) -> None:
+    both, found = "latency: 1us, bandwidth: 50GB/s, both: true", []
     for link_class in ("trunk", "fabric"):
-        file = tmp_path / f"{link_class}.yaml"
+        file, content = tmp_path / f"{link_class}.yaml", tmp_path / f"{link_class}.json"
         joined = f"- {{from: 0, to: 2, {both}}}\n- {{from: 1, to: 2, {both}, class: {link_class}}}\n"
         file.write_text(f"ranks: 2\nswitches: 1\nmachine: [0, 1]\nlinks:\n{joined}")
-        done = command("uniform", "-t", file, "--load", "10%", "--duration", "50us")
+        done = command("uniform", "-t", file, "--load", "10%", "--duration", "50us", "--json", content)
         assert done.returncode == 0, done.stderr
-        lines.append([line for line in done.stdout.splitlines() if "no link is of class fabric" in line])
-    assert len(lines[0]) == 1 and "give links between nodes `class: fabric`" in lines[0][0] and not lines[1]
+        (point,) = json.loads(content.read_text())["points"]
+        found.append({name: stage["mean_ps"] for name, stage in point["stages"].items()})
+    # Under `trunk` the switch is of neither node, so that both links are between them; under `fabric` the first is not.
+    assert found[0]["inter-node network"] > 2_000_000
+    assert 1_000_000 < found[1]["inter-node network"] < found[0]["inter-node network"]
+    assert found[0]["destination intra-node network"] == 0
 
 
 def test_seeds_change_what_is_random_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,8 +11,13 @@ from in_process import hocket
     [
         (
             "translate x.schedule --to nccl -o x.xml",
-            "--to nccl: no such choice; did you mean 'rccl'? known: chakra, device, executor, json, msccl, mscclpp,"
+            "--to nccl: no such choice; stock NCCL loads no programs: executor and msccl are forks of it that do,"
+            " device serves them to PyTorch on stock NCCL; known: chakra, device, executor, json, msccl, mscclpp,"
             " nccl-graph, rccl, schedule, table",
+        ),
+        (
+            "synthesize all_gather -t ring:4 -s 1MiB --for nccl",
+            "--for nccl: no such choice; stock NCCL loads no",
         ),
         (
             "translate x.schedule --to msccl --protocol simple -o x.xml",
@@ -24,10 +29,13 @@ from in_process import hocket
             "--dtype flaot64: no such choice; did you mean 'float64'? known: bfloat16, float16",
         ),
         ("run x.xml --op avg", "--op avg: no such choice; known: max, min, prod, sum"),
-        ("run x.xml --print nccl", "--print nccl: no such choice; did you mean 'rccl'? known: executor, msccl, rccl"),
+        (
+            "run x.xml --print nccl",
+            "--print nccl: no such choice; stock NCCL loads no programs: executor and msccl are",
+        ),
         (
             "verify x.xml --runtime nccl",
-            "--runtime nccl: no such choice; did you mean 'rccl'? known: all, executor, msccl, rccl",
+            "--runtime nccl: no such choice; stock NCCL loads no programs: executor and msccl are",
         ),
         ("synthesize all_sum -t ring:4 -s 1MiB", "COLLECTIVE all_sum: no such choice; known: all_gather, all_reduce"),
         ("synthesize all_gather -t ring:4 -s 1MiB --engine z3", "--engine z3: no such choice; known: auto"),
@@ -38,6 +46,9 @@ from in_process import hocket
         ),
         ("simulat all_reduce", "No such command 'simulat'; did you mean 'simulate'? known: bench, bundle"),
         ("nccl chose", "No such command 'chose'; did you mean 'choose'? known: choose, env, log"),
+        ("import x.json -o o", "No such command 'import'; did you mean 'trace import'? known: bench, bundle"),
+        ("choose", "No such command 'choose'; did you mean 'nccl choose'? known: bench, bundle"),
+        ("show x.yaml", "No such command 'show'; did you mean 'topology show' or 'nccl profile show'? known: bench"),
         (
             "sweep x.yaml --executor slurm",
             "--executor slurm: no such choice; known: dask, local, mpi, processes, serial",

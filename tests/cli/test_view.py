@@ -164,6 +164,24 @@ def test_odd_content_and_names_are_shown(results: Path, tmp_path: Path) -> None:
         assert asked(address, "/run/%FF.json")[0] == asked(address, "/file/%FF.json")[0] == 200
 
 
+def test_json_alone_is_shown_as_its_report(results: Path, address: str, tmp_path: Path) -> None:
+    _, _, body = asked(address, "/run/two.json")
+    for title in ("Run", "Summary", "Timeline", "Collectives", "Ranks", "Critical path", "Topology and links"):
+        assert f">{title}</h2>" in body
+    form = json.loads((results / "two.json").read_text())
+    del form["timeline"]  # as an older Hocket wrote it
+    (tmp_path / "old.json").write_text(json.dumps(form))
+    curves = ["simulate", "all_reduce", "-s", "1KiB..1MiB", "-t", RING]
+    assert hocket(*curves, "--json", "curves.json", "--report", "curves.html", cwd=tmp_path).returncode == 0
+    page = (tmp_path / "curves.html").read_text()
+    with viewed(tmp_path) as (_, address):
+        old = asked(address, "/run/old.json")[2]
+        assert "no report can be made of it" in old and ">links</h2>" in old and "Critical path" not in old
+        sections = asked(address, "/run/curves.json")[2]
+        charts = re.findall("<svg.*?</svg>", page, re.DOTALL)
+        assert charts and all(chart in sections for chart in charts)
+
+
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_it_cleanly(ending: signal.Signals, tmp_path: Path) -> None:
     with viewed(tmp_path) as (process, address):
@@ -188,7 +206,8 @@ def test_runs_are_listed_without_a_server(results: Path, tmp_path: Path) -> None
 
 def test_pages_alone_say_what_they_came_to(tmp_path: Path) -> None:
     traces, load = Path(__file__).parents[2] / "examples" / "traces", ["--load", "50%", "--duration", "50us"]
-    assert hocket("step", traces, "-t", RING, "--no-what-if", "--report", tmp_path / "step.html").returncode == 0
+    step = ["step", traces, "-t", RING, "--no-what-if"]
+    assert hocket(*step, "--report", tmp_path / "step.html").returncode == 0
     assert hocket("traffic", "uniform", "-t", RING, *load, "--report", tmp_path / "traffic.html").returncode == 0
     assert hocket("traffic", "uniform", "-t", RING, *load, "--json", tmp_path / "traffic.json").returncode == 0
     done = hocket("view", tmp_path, "--list", "--json", tmp_path / "runs.json")
@@ -197,6 +216,10 @@ def test_pages_alone_say_what_they_came_to(tmp_path: Path) -> None:
     said = dict(zip(runs["path"], runs["headline"], strict=True))
     assert re.fullmatch(rf"[\d.]+ ms a step on {re.escape(RING)}: computation [\d.]+%, .*", said["step.html"])
     assert said["traffic.html"] == said["traffic.json"]
+    other = tmp_path.parent / "step.json"
+    assert hocket(*step, "--json", other).returncode == 0
+    form, at = json.loads(other.read_text()), runs["path"].index("step.html")
+    assert (runs["time_ps"][at], runs["bound_ps"][at]) == (form["time_ps"], form["bound_ps"])
     assert said["traffic.json"].startswith(f"uniform on {RING}: saturation none up to 50% of the load")
 
 

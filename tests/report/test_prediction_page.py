@@ -1,6 +1,8 @@
 """The pages of a prediction and of curves, drawn in a real browser: their numbers are those of the JSON."""
 
+import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,23 @@ import pytest
 from browsing import column, opened
 
 import hocket
+from hocket.base.errors import FormatError
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet
 from hocket.report.curves_page import curves_page
 from hocket.report.prediction_page import prediction_page
-from hocket.report.rank_groups import alike, ranks_called
-from hocket.report.rank_timeline import rank_shares
 from hocket.simulator import Fidelity, Prediction, simulate_traces
-from hocket.simulator.analysis import prediction_json, rank_table, sort_table
+from hocket.simulator.analysis import (
+    SimulatedFacts,
+    alike,
+    prediction_json,
+    rank_shares,
+    rank_table,
+    ranks_called,
+    sort_table,
+    stored_facts,
+    write_prediction,
+)
 from hocket.topology import load
 
 SWITCH = "switch:3,bandwidth=1GB/s,latency=1us"
@@ -63,6 +74,40 @@ def test_ranks_that_do_alike_are_one_row_and_many_rows_follow_each_other() -> No
     assert ranks_called(range(0, 1000, 2)) == "rank 0 and 499 more"
 
 
+@pytest.mark.parametrize("model", ["congestion", "bound"])
+def test_the_page_of_the_json_is_the_page_of_the_prediction(model: str, tmp_path: Path) -> None:
+    ranks = 40  # more than a timeline has rows
+    builders = [TraceBuilder() for _ in range(ranks)]
+    for rank, builder in enumerate(builders):
+        work = builder.add_comp("step 1", duration_ns=1000 + 97 * rank)
+        builder.add_collective("gradients", CollectiveType.ALL_REDUCE, 40_000, deps=[work])
+    traces = TraceSet(tuple(builder.build() for builder in builders))
+    found = simulate_traces(traces, load(f"switch:{ranks},bandwidth=1GB/s,latency=1us"), fidelity=Fidelity(model))
+    write_prediction(found, tmp_path / "one.json")
+    page = prediction_page(SimulatedFacts(found))
+    assert prediction_page(stored_facts(tmp_path / "one.json")) == page
+    assert ("Every rank" in page) == (model == "congestion")
+
+
+def test_what_is_wrong_in_a_json_is_said_before_it_is_drawn(prediction: Prediction, tmp_path: Path) -> None:
+    wrong: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "timeline": lambda form: form.pop("timeline"),  # as written before there was one
+        "columns of different lengths": lambda form: form["ranks"]["idle_ps"].pop(),
+        "its links are not those": lambda form: form["links"]["bandwidth"].__setitem__(0, 2),
+        "a wait for a rank that is not there": lambda form: form["caused_waits"]["rank"].__setitem__(0, 3),
+        "not its ranks": lambda form: form["timeline"]["rows"].pop(),
+        "matching regex": lambda form: form["timeline"]["rows"][0].update(parts="<b>"),
+        "a collective of no sort": lambda form: form["collectives"][0].update(kind="all_gather"),
+        ">= 0": lambda form: form.update(time_ps=-1),
+    }
+    for said, change in wrong.items():
+        form = prediction_json(prediction)
+        change(form)
+        (tmp_path / "wrong.json").write_text(json.dumps(form))
+        with pytest.raises(FormatError, match=f"wrong.json: .*{said}.*simulate again"):
+            stored_facts(tmp_path / "wrong.json")
+
+
 ADVISED = {
     "hocket synthesize all_reduce -t dgx-h100:nodes=1,gpus=2,nvls=1 -s 64KiB --for device -o bundle/": (
         "dgx-h100:gpus=2",
@@ -81,7 +126,7 @@ ADVISED = {
 def test_the_command_that_is_advised_can_be_typed(command: str, tmp_path: Path) -> None:
     topology, size, algorithm = ADVISED[command]
     prediction = hocket.simulate("all_reduce", topology, size, algorithm=algorithm).prediction
-    assert command in prediction_page(prediction)
+    assert command in prediction_page(SimulatedFacts(prediction))
     done = in_process.hocket(*command.split()[1:], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
@@ -91,7 +136,7 @@ def test_a_prediction_has_advice_timeline_path_collectives_and_links(
     prediction: Prediction, tmp_path: Path, browser: Any
 ) -> None:
     path = tmp_path / "page.html"
-    path.write_text(prediction_page(prediction), "utf-8")
+    path.write_text(prediction_page(SimulatedFacts(prediction)), "utf-8")
     with opened(browser, path) as page:
         assert page.locator("h2").all_inner_texts() == [
             "Summary",

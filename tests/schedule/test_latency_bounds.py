@@ -79,3 +79,9 @@ def test_links_faster_than_others_make_parts_of_their_own() -> None:
     box = load("mi250")
     bound = lower_bound(Collective(Kind.ALL_GATHER, 16, 2**20), box, split=True)
     assert bound.reason == "ingress of the ranks that links of 200 GB/s join to rank 0 and latency inside"
+
+
+def test_blocks_cross_between_nodes_after_the_latency_of_their_whole_way() -> None:
+    # 64 blocks of 4 KiB for GPUs of node 0 come over its eight NICs of 50 GB/s in 655 ns, 1.5 us from the nearest GPU.
+    bound = lower_bound(Collective(Kind.ALL_TO_ALL, 16, 2**16), load("dgx-h100:nodes=2"))
+    assert (bound.time_ps, bound.reason) == (pytest.approx(2_155_360, abs=3), "ingress of node 0 after latency")

@@ -181,8 +181,9 @@ def test_no_bound_is_above_one_shot(data: st.DataObject, ranks: int, chunks: int
     [
         # Seven times 1 KiB leave each GPU at 450 GB/s, 16 ns, over two links of 350 ns.
         ("dgx-h100", 1 << 10, 0.716),
-        # To another machine's other rails it goes over a spine: 2.1 us and what its NIC takes.
-        ("dgx-h100:nodes=2", 1 << 10, 2.107),
+        # To the other machine's rails it goes over a spine, whose links both machines share: 1.8 us, and eight times
+        # 1 KiB at 50 GB/s, 164 ns, through each NIC.
+        ("dgx-h100:nodes=2", 1 << 10, 1.964),
     ],
 )
 def test_takes_one_latency(machine: str, size: int, time_us: float) -> None:
@@ -191,7 +192,8 @@ def test_takes_one_latency(machine: str, size: int, time_us: float) -> None:
     timed = retime(build("one_shot", collective, topology))
     verify(timed)
     assert timed.time_ps == pytest.approx(time_us * 1e6, abs=500)
-    assert simulate_schedule(timed).time_ps <= timed.time_ps
+    # Messages take turns on trunks, transfers share them: a message's time there apart.
+    assert simulate_schedule(timed).time_ps <= 1.001 * timed.time_ps
     assert simulate_collective(collective, topology, "one_shot").time_ps <= 1.01 * timed.time_ps
 
 

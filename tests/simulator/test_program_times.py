@@ -81,3 +81,17 @@ def test_of_many_passes_the_last_take_as_long_as_those_before() -> None:
     size = 128 << 20
     told = simulate_program(program, topology, size, protocols=profile.protocols).time_ps
     assert ProgramTimes(program, topology).at(size, profile.protocols) == pytest.approx(told, rel=1e-3)
+
+
+@pytest.mark.parametrize("runtime", ["executor", "device"])
+def test_passes_that_repeat_earlier_ones_are_not_simulated(runtime: str) -> None:
+    """Whole periods are left out of a call's many passes, and the times stay those of all of them."""
+    topology = load("dgx-h100:nodes=2,gpus=2")
+    profile = priced_profile(runtime, None, topology)
+    programs = list(_programs(Kind.ALL_REDUCE, topology, profile, 1))[::4]
+    assert len(programs) >= 8
+    for number, program in enumerate(programs):
+        protocol = profile.protocols[program.protocol]
+        size = (29 * protocol.slice_bytes + 4 * (number % 5)) * program.chunks_per_loop
+        told = simulate_program(program, topology, size, protocols=profile.protocols).time_ps
+        assert ProgramTimes(program, topology).at(size, profile.protocols) == told, program.name

@@ -12,20 +12,22 @@ from packet_networks import NS, US, run
 
 from hocket.base.errors import SimulationError
 from hocket.simulator import Fidelity, Packets, parse_packets
-from hocket.simulator.offered_traffic import OfferedTraffic, TrafficPoint, TrafficSetup
-from hocket.simulator.traffic_patterns import node_of_ranks, traffic_pairs
+from hocket.simulator.offered_traffic import STAGES, OfferedTraffic, TrafficPoint, TrafficSetup
+from hocket.simulator.traffic_nodes import is_far_link, node_of_ranks
+from hocket.simulator.traffic_patterns import traffic_pairs
 from hocket.simulator.traffic_sweep import parse_loads, sweep_traffic
-from hocket.topology import load
+from hocket.topology import Topology, load
 
 NODES = "node:accelerators=4,link=512Gbit/s,nodes=4,fabric=fat_tree,leaf=2,spines=2"
 CONVERTED = "header=64,flow=credits,buffer=32KiB,intra.mtu=128,intra.header=20,intra.split=8.26ns"
 
 
 def offered(
-    spec: str, pattern: str, packets: str | None = None, routing: str | None = None, **setup: object
+    spec: str | Topology, pattern: str, packets: str | None = None, routing: str | None = None, **setup: object
 ) -> OfferedTraffic:
     fidelity = Fidelity("packet", routing=routing, packets=None if packets is None else parse_packets(packets))
-    return OfferedTraffic(load(spec), TrafficSetup(pattern, **setup), fidelity)  # type: ignore[arg-type]
+    topology = load(spec) if isinstance(spec, str) else spec
+    return OfferedTraffic(topology, TrafficSetup(pattern, **setup), fidelity)  # type: ignore[arg-type]
 
 
 SHIPPED = [
@@ -190,8 +192,63 @@ def test_patterns() -> None:
     assert np.bincount(near).tolist() == [3] * 16
     assert np.bincount(leaving.src[far]).tolist() == [12] * 16
     assert (node[leaving.src[far]] != node[leaving.dst[far]]).all()
-    assert traffic_pairs("uniform", topology, 0).far_ppm == 800_000
+    assert np.bincount(traffic_pairs("uniform", topology, 0).src).tolist() == [15] * 16
     assert {*traffic_pairs("incast:3", topology, 0).dst.tolist()} == {0}
+
+
+def joined(machine: list[int], links: list[tuple[int, int, str]]) -> Topology:
+    """Ranks in these nodes and as many switches as the links name, of 1 GB/s and 100 ns both ways."""
+    ends = [pair for one, other, _ in links for pair in ((one, other), (other, one))]
+    return Topology.from_links(
+        "joined",
+        len(machine),
+        [(src, dst, 100 * NS, 10**9) for src, dst in ends],
+        num_switches=max(0, max(map(max, ends)) + 1 - len(machine)),
+        machine=machine,
+        link_class=[name for *_, name in links for _ in range(2)],
+    )
+
+
+def test_uniform_is_uniform_on_nodes_of_unequal_size() -> None:
+    # A node of three ranks and one of one: each rank gets a quarter of all, and each sends what the load says.
+    topology = joined([0, 0, 0, 1], [(rank, 4, "link") for rank in range(4)])
+    traffic = offered(topology, "uniform", "header=0", message_bytes=1000, duration_ps=4_000 * US, from_ps=0)
+    found = traffic.at_load(0.5)
+    got = found.link_bytes[topology.dst < 4] / found.link_bytes[topology.dst < 4].sum()
+    assert got == pytest.approx([0.25] * 4, rel=0.05)
+    assert found.arrived_from / found.arrived == pytest.approx([0.25] * 4, rel=0.05)
+    assert found.far.total / found.arrived == pytest.approx(0.5, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("machine", "links", "between"),
+    [
+        # A switch that ranks of both nodes are on is of neither.
+        ([0, 0, 1, 1], [(0, 4, "link"), (1, 4, "link"), (2, 4, "link"), (3, 4, "link")], [0, 1, 2, 3]),
+        # A switch in each node, and a trunk.
+        ([0, 0, 1, 1], [(0, 4, "link"), (1, 4, "link"), (2, 5, "link"), (3, 5, "link"), (4, 5, "trunk")], [4]),
+        # The same with NICs and a leaf: links to what stands between nodes count too, whatever they are called.
+        ([0, 1], [(0, 2, "pcie"), (1, 3, "pcie"), (2, 4, "pcie"), (3, 5, "pcie"), (4, 6, "a"), (5, 6, "b")], [4, 5]),
+        # Ranks that are joined directly.
+        ([0, 0, 1, 1], [(0, 1, "nvlink"), (1, 2, "nvlink"), (2, 3, "nvlink")], [1]),
+        # Links of class `fabric` are between nodes, be their switch only one node's.
+        ([0, 1], [(0, 2, "pcie"), (2, 3, "fabric"), (1, 3, "fabric")], [1, 2]),
+        # Each rank is a node where nothing says what nodes are.
+        ([0, 0], [(0, 2, "link"), (1, 2, "link")], [0, 1]),
+        ([0, 0], [(0, 2, "pcie"), (1, 2, "pcie")], []),
+    ],
+)
+def test_links_between_nodes(machine: list[int], links: list[tuple[int, int, str]], between: list[int]) -> None:
+    assert np.flatnonzero(is_far_link(joined(machine, links))[::2]).tolist() == between
+
+
+def test_the_way_between_nodes_ends_in_the_last_one() -> None:
+    # From rank 0 through both ranks of node 1 to rank 3, store and forward: three links of 200 and 1,100 ns each.
+    topology = joined([0, 1, 1, 2], [(0, 1, "link"), (1, 2, "link"), (2, 3, "link")])
+    traffic = offered(topology, "incast:1", "header=0", message_bytes=1000, duration_ps=200 * US, from_ps=0, seed=2)
+    assert (traffic.pairs.src.tolist(), traffic.pairs.dst.tolist()) == ([3], [0])
+    parts = {name: part.mean_ps / NS for name, part in zip(STAGES, traffic.with_window(1).parts, strict=True)}
+    assert parts == dict.fromkeys(STAGES, 0) | {"inter-node network": 3 * 1100}
 
 
 @pytest.mark.parametrize(

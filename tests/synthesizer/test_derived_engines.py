@@ -1,6 +1,8 @@
 """How an engine comes to an all_reduce."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hocket.schedule import Collective, Kind
 from hocket.synthesizer import ENGINES, Problem, Progress, Search, solve
@@ -36,3 +38,21 @@ def test_an_all_reduce_is_not_as_slow_as_the_rank_whose_nic_failed() -> None:
     assert found.schedule.time_ps <= 1.035 * found.bound_any_chunks.time_ps
     even = 2 * 15 / 16 * 2**30 / 450e9 * 1e12
     assert even / found.bound_any_chunks.time_ps == pytest.approx(1.12, abs=0.005)
+
+
+@given(st.lists(st.sampled_from([50, 75, 100, 300]), min_size=2, max_size=9), st.integers(1, 40))
+def test_each_chunk_goes_to_whom_most_is_lacking(bandwidths: list[int], chunks: int) -> None:
+    """The rule, rank by rank; `owners` looks at one rank of those that are alike, so that a million ranks take a
+    second."""
+    owned = owners(bandwidths, chunks).tolist()
+    sharing = list(range(len(bandwidths)))
+    while (total := sum(bandwidths[rank] for rank in sharing)) and any(
+        total <= (len(sharing) - 1) * bandwidths[rank] for rank in sharing
+    ):
+        sharing = [rank for rank in sharing if total > (len(sharing) - 1) * bandwidths[rank]]
+    for number in range(1, chunks + 1):
+        lacking = {
+            rank: (total - (len(sharing) - 1) * bandwidths[rank]) * number - owned[: number - 1].count(rank) * total
+            for rank in sharing
+        }
+        assert owned[number - 1] == min(rank for rank in sharing if lacking[rank] == max(lacking.values()))

@@ -83,7 +83,9 @@ def test_shifts_are_those_of_each_alone() -> None:
         (f"torus:4x4,{LINKS}", "dimension_order", ExitCode.CHECK_FAILED),  # half-way around, all go clockwise
         (f"dragonfly:4x5,{LINKS}", "shortest", ExitCode.DONE),
         ("dgx-h100:nodes=4,fabric=rail,leaf=2,spines=4", "spray", ExitCode.DONE),
-        ("dgx-h100:nodes=4,fabric=rail,leaf=2,spines=4", "d_mod_k", ExitCode.CHECK_FAILED),  # a rail has one spine
+        ("dgx-h100:nodes=4,fabric=rail,leaf=2,spines=4", "d_mod_k", ExitCode.CHECK_FAILED),  # 2 ranks, 4 ways to them
+        ("dgx-h100:nodes=8,fabric=rail,leaf=4,spines=4", "d_mod_k", ExitCode.DONE),
+        (f"pgft:4x4x1x2x1x2,{LINKS}", "d_mod_k", ExitCode.DONE),
     ],
 )
 def test_balance_is_checked(spec: str, routing: str, code: ExitCode) -> None:

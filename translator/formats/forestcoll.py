@@ -17,7 +17,8 @@ from hocket.topology import Topology
 __all__ = ["is_forest", "read_forest"]
 
 _COUNT = re.compile("[0-9]{1,6}")
-_BEGINNING = re.compile(rb"(?:\s+|<!--.*?-->)*<Algo\b", re.DOTALL)
+# One blank at a time, and no comment reaches into the next: else a search takes exponentially long.
+_BEGINNING = re.compile(rb"(?:\s|<!--(?:(?!-->).)*-->)*<Algo\b", re.DOTALL)
 
 
 def is_forest(path: Path | str) -> bool:

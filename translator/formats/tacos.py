@@ -13,12 +13,12 @@ import numpy as np
 
 from hocket.base.errors import FormatError
 from hocket.base.reading import read_text
-from hocket.schedule import Collective, Kind
+from hocket.schedule import Collective, Kind, Program
 from hocket.schedule.orders import LinkOrders
 from hocket.topology import Topology
 from hocket.translator.msccl.xml_read import from_xml
 
-__all__ = ["read_tacos_csv", "read_tacos_xml"]
+__all__ = ["read_tacos_csv", "read_tacos_xml", "tacos_program"]
 
 _COUNT = r"[0-9]{1,12}"
 _HEADER = (
@@ -73,13 +73,7 @@ def read_tacos_xml(path: Path | str, topology: Topology, size_bytes: int) -> Lin
 
     Raises FormatError when it is not such a file, or the topology has not got its links.
     """
-    text = read_text(path).replace("\t", " ")  # it is indented by tabs, which MSCCL's parser does not take
-    program = from_xml(text, str(path))
-    if program.kind is not Kind.ALL_GATHER:
-        raise FormatError(
-            f"{path}: --topology and --size are for TACOS' files, which are all_gather; this is MSCCL's {program.kind}:"
-            " leave them out to prove it, or ask hocket simulate for its time on a topology"
-        )
+    program = tacos_program(path)
     if program.num_ranks != topology.num_ranks:
         raise FormatError(f"{path}: {program.num_ranks} ranks, but {topology.name} has {topology.num_ranks}")
     number = {ends: link for link, ends in enumerate(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))}
@@ -97,6 +91,18 @@ def read_tacos_xml(path: Path | str, topology: Topology, size_bytes: int) -> Lin
     chunk_bytes = size_bytes // chunks_in_all
     _require_complete(str(path), topology.num_ranks, topology.num_links, chunks_in_all, chunk_bytes, sent)
     return _orders(topology, chunks_in_all, chunk_bytes, link, sent, "TACOS v1.2")
+
+
+def tacos_program(path: Path | str) -> Program:
+    """An XML file of v1.2.0, as MSCCL reads it. Raises FormatError where another tool wrote it."""
+    text = read_text(path).replace("\t", " ")  # it is indented by tabs, which MSCCL's parser does not take
+    program = from_xml(text, str(path))
+    if program.kind is not Kind.ALL_GATHER or program.name != "tacos":
+        raise FormatError(
+            f"{path}: --topology and --size are for TACOS' files, named `tacos`; this is MSCCL's {program.kind}:"
+            " leave them out to prove it, or ask hocket simulate for its time on a topology"
+        )
+    return program
 
 
 def _require_complete(source: str, ranks: int, links: int, chunks: int, chunk_bytes: int, sent: Sequence[int]) -> None:

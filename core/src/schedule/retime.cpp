@@ -7,6 +7,7 @@
 #include "hocket/columns.hpp"
 #include "hocket/error.hpp"
 #include "hocket/schedule/dependencies.hpp"
+#include "hocket/schedule/link_use.hpp"
 #include "replay.hpp"
 
 namespace hocket::schedule {
@@ -63,7 +64,8 @@ Times retime(const Transfers& transfers, std::span<const int64_t> chunk_bytes, b
   check_size(chunk_bytes.size(), static_cast<size_t>(transfers.num_chunks), "the bytes of chunks");
   const RouteCost cost(transfers);
   const Gates gates = find_gates(transfers);
-  std::vector<Picoseconds> opens(gates.previous.size()), free(transfers.graph->links().size());
+  LinkUse links(transfers, blocking);
+  std::vector<Picoseconds> opens(gates.previous.size());
   Times times{std::vector<Picoseconds>(transfers.size()), std::vector<Picoseconds>(transfers.size())};
   for (int64_t id = 0; id < transfers.size(); id++) {
     const int32_t route = transfers.route[id];
@@ -75,8 +77,8 @@ Times retime(const Transfers& transfers, std::span<const int64_t> chunk_bytes, b
       start = opens[gate];
     }
     if (const Picoseconds hold = cost.hold(route, bytes, blocking); hold > 0) {
-      for (const int32_t link : transfers.links(route)) start = std::max(start, free[link]);
-      for (const int32_t link : transfers.links(route)) free[link] = start + hold;
+      start = links.earliest(route, start);
+      links.take(route, start, hold, id);
     }
     times.start[id] = start;
     times.finish[id] = within_horizon(start + cost.duration(route, bytes));

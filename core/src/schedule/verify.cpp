@@ -6,18 +6,17 @@
 
 #include "hocket/columns.hpp"
 #include "hocket/error.hpp"
+#include "hocket/schedule/link_use.hpp"
 #include "replay.hpp"
 
 namespace hocket::schedule {
 namespace {
 
-/// Transfers come by start, so one time a link suffices: the end of the last hold.
+/// How much of each link's time is used, by transfers that come by start.
 LinkBusy check_links(const Transfers& transfers, const Conditions& conditions, bool timed, bool blocking) {
   const RouteCost cost(transfers);
-  const size_t num_links = transfers.graph->links().size();
-  LinkBusy busy(num_links);
-  std::vector<Picoseconds> free(num_links);
-  std::vector<int64_t> holder(num_links, -1);
+  LinkUse use(transfers, blocking);
+  LinkBusy busy(transfers.graph->links().size());
   for (int64_t id = 0; id < transfers.size(); id++) {
     const int32_t route = transfers.route[id];
     const int64_t bytes = conditions.chunk_bytes[transfers.chunk[id]];
@@ -27,15 +26,15 @@ LinkBusy check_links(const Transfers& transfers, const Conditions& conditions, b
                           std::to_string(duration) + " ps");
     }
     if (hold == 0) continue;
-    for (const int32_t link : transfers.links(route)) {
-      if (timed && transfers.start[id] < free[link]) {
+    for (int64_t hop = transfers.route_offset[route]; hop < transfers.route_offset[route + 1]; hop++) {
+      const int32_t link = transfers.route_links[hop];
+      if (timed && use.room(hop, transfers.start[id]) > transfers.start[id]) {
         throw ScheduleError(transfers.describe(id) + " starts on link " + std::to_string(link) + ", which " +
-                            transfers.describe(holder[link]) + " holds until " + std::to_string(free[link]));
+                            transfers.describe(use.last(link)) + " holds until " + std::to_string(use.free(link)));
       }
-      free[link] = transfers.start[id] + hold;
-      holder[link] = id;
-      busy[link] = add_ps(busy[link], hold);
+      busy[link] = add_ps(busy[link], use.share(hop, hold));
     }
+    if (timed) use.take(route, transfers.start[id], hold, id);
   }
   return busy;
 }

@@ -19,10 +19,11 @@ class Followers {
   }
 
   BufferWaits waits() {
-    BufferWaits found{{}, most_buffers_};
+    BufferWaits found{{}, most_buffers_, {}};
     for (int32_t link = 0; link < static_cast<int32_t>(next_.size()) && found.circle.empty(); link++) {
       found.circle = circle_from(link);
     }
+    if (!found.circle.empty()) found.ring_of = rings();
     return found;
   }
 
@@ -67,6 +68,63 @@ class Followers {
       tried.push_back(0);
     }
     return {};
+  }
+
+  /// The strongly connected parts of what follows what, in which each buffer has one follower (Tarjan 1972, without
+  /// recursion: paths of large networks are longer than a stack).
+  std::vector<int32_t> rings() {
+    const size_t links = next_.size();
+    std::vector<int32_t> ring_of(links, BufferWaits::kNoRing);
+    std::vector<size_t> order(links, 0), low(links, 0), tried(links, 0);
+    std::vector<int32_t> walk, open;
+    std::vector<bool> is_open(links, false);
+    size_t met = 0;
+    int32_t rings = 0;
+    const auto meet = [&](int32_t link) {
+      order[link] = low[link] = ++met;
+      walk.push_back(link);
+      open.push_back(link);
+      is_open[link] = true;
+    };
+    for (int32_t first = 0; first < static_cast<int32_t>(links); first++) {
+      if (order[first] == 0) meet(first);
+      while (!walk.empty()) {
+        const int32_t link = walk.back();
+        if (tried[link] < next_[link].size()) {
+          const int32_t after = next_[link][tried[link]++];
+          if (order[after] == 0) {
+            meet(after);
+          } else if (is_open[after]) {
+            low[link] = std::min(low[link], order[after]);
+          }
+          continue;
+        }
+        walk.pop_back();
+        if (!walk.empty()) low[walk.back()] = std::min(low[walk.back()], low[link]);
+        if (low[link] < order[link]) continue;
+        const auto begin = std::ranges::find(open, link);
+        for (auto at = begin; at != open.end(); at++) ring_of[*at] = rings;
+        if (open.end() - begin > 1) {
+          rings += close({begin, open.end()}, ring_of) ? 1 : 0;
+        } else {
+          ring_of[link] = BufferWaits::kNoRing;
+        }
+        for (auto at = begin; at != open.end(); at++) is_open[*at] = false;
+        open.erase(begin, open.end());
+      }
+    }
+    return ring_of;
+  }
+
+  /// Whether links that all have one number are a ring; if not, they are tangled.
+  bool close(std::span<const int32_t> part, std::vector<int32_t>& ring_of) const {
+    const int32_t number = ring_of[part.front()];
+    const bool is_ring = std::ranges::all_of(part, [&](int32_t link) {
+      return std::ranges::count_if(next_[link], [&](int32_t after) { return ring_of[after] == number; }) == 1;
+    });
+    if (is_ring) return true;
+    for (const int32_t link : part) ring_of[link] = BufferWaits::kTangled;
+    return false;
   }
 
   enum class State : uint8_t { kUnknown, kOnWalk, kFree };

@@ -1,6 +1,7 @@
 #include "hocket/simulator/program_time.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "hocket/error.hpp"
 #include "hocket/simulator/job.hpp"
 #include "hocket/simulator/replay.hpp"
+#include "pass_period.hpp"
 
 namespace hocket::simulator {
 namespace {
@@ -146,21 +148,86 @@ class Unrolled {
   Job::Messages sent_;
 };
 
+/// When all passes are done.
+class PassTimer {
+ public:
+  PassTimer(const PassNodes& nodes, const PassMessages& messages, Picoseconds launch_ps, const topology::Paths& paths,
+            const topology::Graph& graph, const LinkSettings& links)
+      : nodes_(nodes), messages_(messages), launch_ps_(launch_ps), paths_(paths), graph_(graph), links_(links) {}
+
+  /// By all of them; none: some node waits for what never comes.
+  std::optional<Picoseconds> by_all() const { return end_of(run(messages_.row)); }
+
+  /// By the first and the last, where those between repeat what was before; none where that was not found. Tries more
+  /// and more of them, until that is about as much work as all.
+  std::optional<Picoseconds> by_period() const {
+    const std::span<const int32_t> row = messages_.row;
+    if (row.empty() || !is_told_by_nodes()) return {};
+    const auto other = std::ranges::find_if(row, [&](int32_t each) { return each != row.front(); });
+    const int64_t alike = std::min(other - row.begin(), std::ssize(row) - 1), tail = std::ssize(row) - alike;
+    int64_t period = 1;
+    for (int64_t least = kFewest; 2 * least < alike;) {
+      const int64_t first = least + (alike - least) % period;  // so that whole periods are left out
+      std::vector<int32_t> rows(first, row.front());
+      rows.insert(rows.end(), row.end() - tail, row.end());
+      const Outcome outcome = run(rows);
+      const std::optional<Picoseconds> end = end_of(outcome);
+      if (!end) return {};
+      const std::optional<PassPeriod> found = period_of(outcome, std::ssize(nodes_.kind), tail);
+      if (found && (alike - first) % found->passes == 0) {
+        return within_horizon(*end + __int128{(alike - first) / found->passes} * found->ps);
+      }
+      period = found ? found->passes : 1;
+      if (!found) least *= 3;
+    }
+    return {};
+  }
+
+ private:
+  static constexpr int64_t kFewest = 10;
+
+  /// Whether nothing happens to messages on their way: each flows over one path, without a stop.
+  bool is_told_by_nodes() const {
+    if (!paths_.offset.empty()) return false;
+    const Links links(graph_, links_);
+    for (int64_t path = 0; path < paths_.num_pairs(); path++) {
+      const std::span<const int32_t> hops = paths_.path(path);
+      const auto stops = [&](int32_t link) { return links.states()[link].stores; };
+      if (!hops.empty() && std::any_of(hops.begin(), hops.end() - 1, stops)) return false;
+    }
+    return true;
+  }
+
+  /// All of the passes that have these rows of bytes.
+  Outcome run(std::span<const int32_t> row) const {
+    PassMessages messages = messages_;
+    messages.row = row;
+    const Job job = Unrolled(nodes_, messages, launch_ps_, paths_).job(graph_);
+    return replay(job, {}, graph_, "flow", {.links = links_, .slowdown = {}});
+  }
+
+  static std::optional<Picoseconds> end_of(const Outcome& outcome) {
+    if (std::ranges::any_of(outcome.finish_ps, [](Picoseconds finish) { return finish < 0; })) return {};
+    return std::ranges::max(outcome.finish_ps);
+  }
+
+  const PassNodes& nodes_;
+  const PassMessages& messages_;
+  const Picoseconds launch_ps_;
+  const topology::Paths& paths_;
+  const topology::Graph& graph_;
+  const LinkSettings& links_;
+};
+
 }  // namespace
 
 Picoseconds program_time(const PassNodes& nodes, const PassMessages& messages, Picoseconds launch_ps,
                          const topology::Paths& paths, const topology::Graph& graph, const LinkSettings& links) {
   paths.check(std::ssize(graph.links()));
   check(nodes, messages, paths);
-  const Job job = Unrolled(nodes, messages, launch_ps, paths).job(graph);
-  const Fidelity fidelity{.links = links, .slowdown = {}};
-  const Outcome outcome = replay(job, {}, graph, "flow", fidelity);
-  Picoseconds last = 0;
-  for (const Picoseconds finish : outcome.finish_ps) {
-    if (finish < 0) return -1;  // it waits for what never comes
-    last = std::max(last, finish);
-  }
-  return last;
+  const PassTimer timer(nodes, messages, launch_ps, paths, graph, links);
+  if (const std::optional<Picoseconds> end = timer.by_period()) return *end;
+  return timer.by_all().value_or(-1);
 }
 
 }  // namespace hocket::simulator

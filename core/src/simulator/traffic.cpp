@@ -61,6 +61,11 @@ struct Message {
   int32_t rank;
   bool far;
   bool left;
+  const int32_t* first_outer = nullptr;  // of its links between nodes
+  const int32_t* last_outer = nullptr;
+
+  /// Whether the hop is on the way between the nodes at its ends, be it inside a third one.
+  bool between(const int32_t* hop) const { return first_outer <= hop && hop <= last_outer; }
 };
 
 /// Ranks that send by chance over one network of packets. An instant has two halves, as in the replay of jobs: its
@@ -120,16 +125,13 @@ class TrafficRun {
   }
   /// Notes when the first packet passes from stage to stage. What is lost is sent again: the first time counts.
   void moves(uint32_t id, const int32_t* hop, bool first, bool last, Picoseconds now, Picoseconds tail) {
-    const bool between = outer(*hop);
-    bool before = first || outer(hop[-1]), after = last || outer(hop[1]);
     // Most hops are between others alike, and a look at the message is what they would cost.
-    if (!first && !last && before == between && between == after) return;
+    if (!first && !last && outer(hop[-1]) == outer(*hop) && outer(*hop) == outer(hop[1])) return;
     Message& message = messages_[id];
     // A rank in between passes the message on and is none of its ends.
     first = hop == message.links.data();
     last = hop == &message.links.back();
-    before = first || outer(hop[-1]);
-    after = last || outer(hop[1]);
+    const bool between = message.between(hop), after = message.between(hop + 1);
     const auto ends = [&](Stage stage, Picoseconds time) {
       Picoseconds& at = message.at[static_cast<size_t>(stage)];
       if (at < 0) at = time;
@@ -227,10 +229,19 @@ class TrafficRun {
     flights_[id] = {links.data(), links.data() + links.size(), traffic_.message_bytes, now, -1, 0, 0, 0};
     messages_[id] = {links, ready_at, {}, rank, traffic_.is_far[pair] != 0, false};
     messages_[id].at.fill(-1);
+    if (messages_[id].far) set_outer(messages_[id]);
     origin.sending = true;
     outcome_.made++;
     if (traffic_.adaptive) loads_.add(links, traffic_.message_bytes);
     network_.inject(*this, id, now);
+  }
+
+  void set_outer(Message& message) const {
+    for (const int32_t& link : message.links) {
+      if (!outer(link)) continue;
+      if (message.first_outer == nullptr) message.first_outer = &link;
+      message.last_outer = &link;
+    }
   }
 
   int64_t path_of(int64_t pair, Chance& chance) const {

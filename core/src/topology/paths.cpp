@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <queue>
 #include <utility>
 
+#include "destination_modulo.hpp"
 #include "hocket/columns.hpp"
 #include "hocket/error.hpp"
 #include "next_links.hpp"
@@ -40,31 +42,17 @@ std::vector<Picoseconds> nominal_costs(const Graph& graph, std::vector<Picosecon
   return cost;
 }
 
-/// Of each rank its number when the ranks behind a leaf switch are counted one after the other, leaf by leaf: what
-/// spreads the destinations of a leaf over all of its switches above, however ranks are numbered.
-std::vector<int32_t> end_ports(const Graph& graph) {
-  std::vector<int32_t> leaf(graph.num_ranks(), -1), order(graph.num_ranks()), number(graph.num_ranks());
-  for (int32_t rank = 0; rank < graph.num_ranks(); rank++) {
-    for (const int32_t id : graph.in_links(rank)) {
-      const int32_t from = graph.links()[id].src;
-      if (graph.is_switch(from) && (leaf[rank] < 0 || from < leaf[rank])) leaf[rank] = from;
-    }
-  }
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](int32_t rank) { return leaf[rank]; });
-  for (int32_t at = 0; at < graph.num_ranks(); at++) number[order[at]] = at;
-  return number;
-}
-
 /// Finds the paths of one pair after the other over the tables of its destination.
 class Walker {
  public:
-  Walker(const Graph& graph, Routing routing, uint64_t seed, std::span<const int32_t> link_class)
+  /// `modulo`: null but for routing by destinations.
+  Walker(const Graph& graph, Routing routing, uint64_t seed, std::span<const int32_t> link_class,
+         DestinationModulo* modulo)
       : graph_(graph),
         routing_(routing),
         seed_(seed),
         link_class_(link_class),
-        end_port_(routing == Routing::kModulo ? end_ports(graph) : std::vector<int32_t>{}),
+        modulo_(modulo),
         amount_(graph.num_nodes(), 0),
         carried_(graph.links().size(), 0) {}
 
@@ -81,9 +69,12 @@ class Walker {
       peel(src, dst, found);
       return found;
     }
-    auto quotient = static_cast<uint64_t>(dst < std::ssize(end_port_) ? end_port_[dst] : dst);
-    for (int32_t node = src; node != dst; node = graph_.links()[found.links.back()].dst) {
-      found.links.push_back(chosen(next.of(node), node, src, dst, flow, quotient));
+    if (modulo_ != nullptr) {
+      modulo_->walk(next, src, dst, found.links);
+    } else {
+      for (int32_t node = src; node != dst; node = graph_.links()[found.links.back()].dst) {
+        found.links.push_back(chosen(next.of(node), node, src, dst, flow));
+      }
     }
     found.length = {std::ssize(found.links)};
     found.share = {kWholeShare};
@@ -91,21 +82,14 @@ class Walker {
   }
 
  private:
-  int32_t chosen(std::span<const int32_t> links, int32_t node, int32_t src, int32_t dst, int64_t flow,
-                 uint64_t& quotient) const {
-    const uint64_t count = links.size();
+  int32_t chosen(std::span<const int32_t> links, int32_t node, int32_t src, int32_t dst, int64_t flow) const {
     switch (routing_) {
       case Routing::kEcmp: {
         uint64_t hash = seed_;
         for (const int64_t value : {int64_t{node}, int64_t{src}, int64_t{dst}, flow}) {
           hash = mixed(hash, static_cast<uint64_t>(value));
         }
-        return links[hash % count];
-      }
-      case Routing::kModulo: {
-        const int32_t link = links[quotient % count];
-        quotient /= count;
-        return link;
+        return links[hash % links.size()];
       }
       case Routing::kDimension:
         return *std::ranges::min_element(links, {}, [&](int32_t id) { return link_class_[id]; });
@@ -187,9 +171,9 @@ class Walker {
   const Routing routing_;
   const uint64_t seed_;
   const std::span<const int32_t> link_class_;
-  const std::vector<int32_t> end_port_;  // of each rank, where destinations choose
-  std::vector<int64_t> amount_;          // of each node: what comes to it and has not been split
-  std::vector<int64_t> carried_;         // of each link: what no path has taken
+  DestinationModulo* const modulo_;
+  std::vector<int64_t> amount_;   // of each node: what comes to it and has not been split
+  std::vector<int64_t> carried_;  // of each link: what no path has taken
   std::vector<int32_t> split_;
 };
 
@@ -263,7 +247,11 @@ Paths find_paths(const Graph& graph, std::span<const int32_t> src, std::span<con
   if (!one_route) cost = nominal_costs(graph, std::move(cost), routing, link_class);
   const std::vector<size_t> order = by_destination(dst);
   std::vector<Walker::Found> found(src.size());
-  Walker walker(graph, routing, seed, link_class);
+  std::optional<DestinationModulo> modulo;
+  if (routing == Routing::kModulo) {
+    modulo.emplace(graph, cost, std::ranges::any_of(dst, [&](int32_t node) { return graph.is_switch(node); }));
+  }
+  Walker walker(graph, routing, seed, link_class, modulo ? &*modulo : nullptr);
   std::vector<int32_t> wanted;
   for (size_t begin = 0, end = 0; begin < src.size(); begin = end) {
     const int32_t destination = dst[order[begin]];

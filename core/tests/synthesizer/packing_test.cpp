@@ -54,12 +54,14 @@ TEST(RootedFlows, ShiftLeavesEverySinkItsFlow) {
 }
 
 TEST(SlotTimes, AreThoseOfTheWidestAndQuickestRoutes) {
-  // A trunk of 4 bytes/ns between ports of 1 byte/ns: it is held as long as the ports are. Two hops of 1 ns lead to the
-  // other rank on a switch, three over the trunk.
+  // A trunk of 4 bytes/ns between ports of 1 byte/ns passes four at once; where transfers block it is held as long as
+  // the ports are. Two hops of 1 ns lead to the other rank on a switch, three over the trunk.
   const Graph graph = two_switches(4 * kBytePerNanosecond);
   std::vector<Picoseconds> latency(graph.links().size(), 2000);
   for (size_t link = 8; link < latency.size(); link++) latency[link] = 3000;
-  EXPECT_EQ(SlotTimes(graph, 1000, false).held, std::vector<Picoseconds>(latency.size(), 1'000'000));
+  std::vector<Picoseconds> held(latency.size(), 1'000'000);
+  held[8] = held[9] = 249'999;
+  EXPECT_EQ(SlotTimes(graph, 1000, false).held, held);
   EXPECT_EQ(SlotTimes(graph, 1000, false).beyond, latency);
   const std::vector<Picoseconds> blocking = SlotTimes(graph, 1000, true).held;
   for (size_t link = 0; link < latency.size(); link++) EXPECT_EQ(blocking[link], 1'000'000 + latency[link]);

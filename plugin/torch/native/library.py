@@ -1,7 +1,5 @@
 """Builds the compiled hook for the installed PyTorch, and loads it."""
 
-import os
-import shlex
 import sys
 import sysconfig
 from importlib.machinery import ExtensionFileLoader
@@ -12,6 +10,7 @@ from typing import Any
 import torch
 
 from hocket.base.errors import HocketError
+from hocket.base.executables import cxx_compiler
 from hocket.plugin.background_build import build_in_background
 from hocket.plugin.native_build import build, find_built
 from hocket.plugin.torch import interfaces
@@ -57,13 +56,14 @@ def build_key() -> str:
 
 
 def compiler_command() -> list[str]:
-    """For a library that uses PyTorch: as torch.utils.cpp_extension would call it, which itself needs setuptools."""
+    """For a library that uses PyTorch: as torch.utils.cpp_extension would call it, which itself needs setuptools.
+    Raises HocketError where there is no compiler."""
     root = Path(torch.__file__).parent
     includes = [root / "include", root / "include/torch/csrc/api/include", sysconfig.get_path("include")]
     # Older PyTorch was built with other conventions than this compiler's: pybind11 shares its types only among equals.
     conventions = {convention.name.rpartition("._")[2]: convention.found for convention in interfaces.CONVENTIONS}
     return [
-        *shlex.split(os.environ.get("CXX", "c++")),
+        *cxx_compiler(),
         "-std=c++20",
         "-O2",
         "-fPIC",

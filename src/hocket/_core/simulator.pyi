@@ -70,7 +70,9 @@ class PacketSettings:
         ack_bytes: NDArray[np.int64],
         ack_every: NDArray[np.int64],
         split_ps: NDArray[np.int64],
+        gap_ps: NDArray[np.int64],
         format_of: NDArray[np.uint8],
+        ring_of: NDArray[np.int32],
         train: int,
         flow_control: int,
         arbitration: int,
@@ -119,7 +121,7 @@ def traffic(
 def message_graph(
     job: Job, plans: Sequence[Plan], graph: Graph, packets: PacketSettings, most_steps: int
 ) -> dict[str, NDArray[Any]]: ...
-def buffer_waits(job: Job, plans: Sequence[Plan], graph: Graph) -> tuple[NDArray[np.int32], int]: ...
+def buffer_waits(job: Job, plans: Sequence[Plan], graph: Graph) -> tuple[NDArray[np.int32], int, NDArray[np.int32]]: ...
 def program_time(
     kind: NDArray[np.uint8],
     message: NDArray[np.int32],

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from hocket.api.choices import refused
 from hocket.base.errors import RequestError
-from hocket.base.strict_yaml import nearest
 
 __all__ = ["Field", "argument", "fields_of", "flag", "in_python", "option", "output", "type_message"]
 
@@ -163,7 +163,7 @@ class Field:
             if isinstance(each, str) and "\0" in each:
                 raise RequestError(f"{asked} {each}: expected a text without zero bytes")
             if self.is_closed and each not in self.known:
-                raise RequestError(f"{asked} {each}: no such choice; {nearest(each, self.known)}")
+                raise refused(asked, str(each), self.known)
             if (least is not None and each < least) or (most is not None and each > most):
                 raise RequestError(f"{asked} {each}: expected a number {self._range}")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from hocket.api.command_line import command_line
 from hocket.api.inputs import input_rows
 from hocket.api.request import Request
+from hocket.api.result import Result
 from hocket.api.verbs import VERBS
 from hocket.base.errors import FormatError
 from hocket.base.files import write_file
@@ -19,24 +20,29 @@ from hocket.base.text import printable
 from hocket.base.version import __version__
 from hocket.report.page import Block, Code, Section, Table, Text, with_provenance
 
-__all__ = ["comment", "headline_in", "request_in", "write_page"]
+__all__ = ["comment", "headline_in", "request_in", "times_in", "write_page"]
 
 _AGAIN = "The same command, version and inputs predict the same numbers; what is measured differs from run to run."
 _HEADLINE = re.compile(r'class="request" data-headline="([^"]*)"')
+_TIMES = re.compile(r'class="request"[^>]* data-times-ps="(\d{1,18}) (\d{1,18})"')
 _IN_MARKUP = re.compile(r'class="request"[^>]*>([^<]*)</')
 _IN_COMMENT = re.compile(r"^# request: (\{.*\})$", re.MULTILINE)
 
 
-def write_page(path: Path | str, page: str, request: Request, headline: str = "") -> None:
-    """Writes an HTML page or an SVG picture that carries its request as JSON; a page also says how to make it again:
-    the command line, versions, seed, and what the inputs were. `headline`: the result in a line, for lists of results.
+def write_page(path: Path | str, page: str, result: Result) -> None:
+    """Writes the HTML page or SVG picture of a result, which carries its request as JSON; a page also carries the
+    result in a line and its times, for lists of results, and says how to make it again: the command line, versions,
+    seed, and what the inputs were.
 
     Raises HocketError where it cannot be written.
     """
+    request = result.request
     kept = json.dumps(request.to_plain()).replace("&", "\\u0026").replace("<", "\\u003c")
     before, tag, rest = with_provenance(page, Section("Provenance", _provenance(request))).rpartition("</body>")
     if tag:
-        said = f' data-headline="{html.escape(printable(headline))}"' if headline else ""
+        said = f' data-headline="{html.escape(printable(result.headline()))}"'
+        if (times := result.whole_times_ps) is not None:
+            said += f' data-times-ps="{times[0]} {times[1]}"'
         added = f'<script type="application/json" class="request"{said}>{kept}</script>\n'
     else:
         before, tag, rest = page.rpartition("</svg>")
@@ -64,6 +70,12 @@ def headline_in(page: str) -> str:
     """The result in a line that a page of `write_page` carries; an empty text where it has none."""
     found = _HEADLINE.search(page)
     return html.unescape(found[1]) if found else ""
+
+
+def times_in(page: str) -> tuple[int | None, int | None]:
+    """`Result.whole_times_ps` that a page of `write_page` carries; None twice where it has none."""
+    found = _TIMES.search(page)
+    return (int(found[1]), int(found[2])) if found else (None, None)
 
 
 def request_in(path: Path | str) -> Request:

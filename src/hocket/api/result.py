@@ -45,6 +45,11 @@ class Result:
             remedy = f": it has several; take one of .{self.several}" if self.several else ""
             raise AttributeError(f"{type(self).__name__} has no '{name}'{remedy}", name=name, obj=self)
 
+    @property
+    def whole_times_ps(self) -> tuple[int, int] | None:
+        """How long what was asked about takes, and its lower bound, in picoseconds; None where it is not one time."""
+        return None
+
     def headline(self) -> str:
         """The result in one short line."""
         return self.summary().partition("\n")[0] or f"exit code {int(self.exit_code)}"

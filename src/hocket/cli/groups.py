@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -40,6 +41,14 @@ def _example(prefix: str) -> tuple[str, ...]:
     return first.request().examples[:1] if prefix else (_EXAMPLE,)
 
 
+def _meant(word: str, prefix: str, known: Iterable[str]) -> str:
+    """The commands that end like a word that is no command here, else the nearest one; and all that there are."""
+    ends = [name for name in VERBS if name.startswith(prefix) and name.endswith(f" {word}")]
+    if not ends:
+        return nearest(word, known)
+    return f"did you mean {' or '.join(f'{name!r}' for name in ends)}? known: {', '.join(sorted(known))}"
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(__version__)
@@ -67,7 +76,7 @@ def group_of(words: str, summary: str) -> Any:
             if name in VERBS and " ".join([name, *args[1:2]]) not in VERBS:  # a verb, though others begin like it
                 return args[0], command_of(VERBS[name].request()), args[1:]
             if args[0] not in summaries and not args[0].startswith("-"):
-                ctx.fail(f"No such command '{printable(args[0])}'; {nearest(args[0], summaries)}")
+                ctx.fail(f"No such command '{printable(args[0])}'; {_meant(args[0], prefix, summaries)}")
             return super().resolve_command(ctx, args)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:

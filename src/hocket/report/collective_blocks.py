@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from hocket.base.units import format_bandwidth, format_bytes, format_bytes_apart, format_time
 from hocket.report.blocks import Block, Details, Text
 from hocket.report.tables import Formats, table_of
-from hocket.simulator import Prediction
-from hocket.simulator.analysis import Columns, collective_table, group_table
+from hocket.simulator.analysis import PredictionFacts
 
 __all__ = ["collective_blocks"]
 
 
-def collective_blocks(prediction: Prediction, sorts: Columns) -> Iterator[Block]:
-    """The table of sorts (`sort_table`), and by process group behind a line."""
+def collective_blocks(facts: PredictionFacts) -> Iterator[Block]:
+    """The table of sorts, and by process group behind a line."""
+    sorts = facts.sorts
     times: Formats = {
         "mean_wait_ps": format_time,
         "mean_time_ps": format_time,
@@ -31,14 +31,13 @@ def collective_blocks(prediction: Prediction, sorts: Columns) -> Iterator[Block]
         "Wait: from the first member's start to the last one's; time: from there to the end; ratio: time over lower"
         " bound; algbw and busbw as in nccl-tests."
     )
-    table = collective_table(prediction)
-    latency_bound = int((table["regime"] == "latency").sum())
-    if (table["regime"] != "").all():
+    regimes = [each.regime for each in facts.collectives]
+    if all(regimes):
         yield Text(
-            f"{latency_bound} of {len(table['regime'])} collectives are ruled by latency: they take less than twice"
+            f"{regimes.count('latency')} of {len(regimes)} collectives are ruled by latency: they take less than twice"
             " what they would without any bytes."
         )
-    groups = group_table(prediction)
+    groups = facts.groups
     if len(groups["group"]) > 1:
         by_group = table_of(groups, {"group": lambda name: name or "all ranks"} | first | times, "by process group")
         yield Details("By process group, with the mean size", [by_group])

@@ -6,16 +6,21 @@ from itertools import combinations
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.charts import Axis, Chart, Series, xy_chart
 from hocket.report.figures import SERIES, size_axis
-from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
+from hocket.report.page import Block, Cards, Figure, Page, Section, Table, Text
 from hocket.simulator.curves import SimulatedCurve, crossover_sentence, fit_sentence
 
-__all__ = ["curves_page", "size_curves"]
+__all__ = ["curves_content", "curves_page", "size_curves"]
 
 _MOST_CARDS = 6
 
 
 def curves_page(collective: str, curves: Sequence[SimulatedCurve]) -> str:
     """The page as HTML text."""
+    return curves_content(collective, curves).html()
+
+
+def curves_content(collective: str, curves: Sequence[SimulatedCurve]) -> Page:
+    """What is on the page."""
     sections = [
         Section("Summary", [Cards([*_cards(curves)])]),
         Section(
@@ -36,7 +41,7 @@ def curves_page(collective: str, curves: Sequence[SimulatedCurve]) -> str:
     if len(curves) > 1:
         sentences = [Text(f"{crossover_sentence(*pair)}.") for pair in combinations(curves, 2)]
         sections.insert(3, Section("Crossovers", sentences))
-    return render(f"{collective} over sizes", ", ".join(dict.fromkeys(curve.topology for curve in curves)), sections)
+    return Page(f"{collective} over sizes", ", ".join(dict.fromkeys(curve.topology for curve in curves)), sections)
 
 
 def _cards(curves: Sequence[SimulatedCurve]) -> Iterator[tuple[str, str, str]]:

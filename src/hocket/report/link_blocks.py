@@ -10,7 +10,7 @@ from hocket.report.blocks import Block, Figure, Table
 from hocket.report.link_sorts import link_heat
 from hocket.report.network import network_picture
 from hocket.report.node_names import NodeNames
-from hocket.simulator import Prediction
+from hocket.simulator.analysis import PredictionFacts
 
 __all__ = ["link_blocks"]
 
@@ -18,13 +18,13 @@ _LINKS = 100
 _FRAMES = 64
 
 
-def link_blocks(prediction: Prediction, names: NodeNames) -> Iterator[Block]:
+def link_blocks(facts: PredictionFacts, names: NodeNames) -> Iterator[Block]:
     """The topology with the heat of its links, with a slider where their use over time is known; then both as rows."""
-    use = prediction.link_use
-    if not prediction.link_messages.any():
+    use = facts.link_use
+    if not facts.link_messages.any():
         yield Figure(network_picture(names, None), "The links are not used: what they carry is not simulated.")
         return
-    share, times = prediction.link_utilisation[:, None], []
+    share, times = facts.link_utilisation[:, None], []
     if use is not None:
         frames = _frames(use.busy_ps)
         share = np.concatenate([share, frames / (use.bin_ps * -(-use.busy_ps.shape[1] // _FRAMES))], axis=1)
@@ -41,12 +41,12 @@ def link_blocks(prediction: Prediction, names: NodeNames) -> Iterator[Block]:
     rows = [
         [
             names.link(link),
-            f"{prediction.link_utilisation[link]:.1%}",
-            format_bytes(int(prediction.link_bytes[link])),
-            str(int(prediction.link_messages[link])),
+            f"{facts.link_utilisation[link]:.1%}",
+            format_bytes(int(facts.link_bytes[link])),
+            str(int(facts.link_messages[link])),
         ]
-        for link in (-prediction.link_busy_ps).argsort(kind="stable")[:_LINKS].tolist()
-        if prediction.link_messages[link]
+        for link in (-facts.link_busy_ps).argsort(kind="stable")[:_LINKS].tolist()
+        if facts.link_messages[link]
     ]
     yield Table(["link", "busy", "bytes", "messages"], rows, about="the busiest links")
 

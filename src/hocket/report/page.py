@@ -2,7 +2,8 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 
 from hocket.base.version import __version__
@@ -32,6 +33,7 @@ __all__ = [
     "Details",
     "Drawing",
     "Figure",
+    "Page",
     "PageLink",
     "PageLinks",
     "Section",
@@ -44,6 +46,19 @@ __all__ = [
 
 # Where the section goes that says how the page was made; no text of a page can hold these.
 _LINK, _PLACE = "<!--provenance link-->", "<!--provenance-->"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is on a page, before it is one."""
+
+    title: str
+    subtitle: str
+    sections: Sequence[Section]
+
+    def html(self) -> str:
+        """The page as `render` makes it."""
+        return render(self.title, self.subtitle, self.sections)
 
 
 def render(title: str, subtitle: str, sections: Iterable[Section]) -> str:

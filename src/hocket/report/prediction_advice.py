@@ -1,17 +1,14 @@
 """What is slow in a predicted job, why, and what to do: read from the numbers that the page shows below."""
 
-import re
+import shlex
 from collections.abc import Iterator
 
 import numpy as np
 
-from hocket.base.errors import HocketError
 from hocket.base.units import exact_bandwidth, exact_bytes, format_bandwidth, format_bytes, format_time
 from hocket.report.blocks import Advice
 from hocket.report.node_names import NodeNames
-from hocket.simulator import Prediction
-from hocket.simulator.analysis import Columns, CriticalPath, caused_waits
-from hocket.topology import Topology, load
+from hocket.simulator.analysis import Columns, PredictionFacts, path_parts
 
 __all__ = ["prediction_advice"]
 
@@ -24,26 +21,23 @@ _MOST = 4
 _Found = tuple[float, Advice]  # with the share of the time that it is about
 
 
-def prediction_advice(
-    prediction: Prediction, names: NodeNames, path: CriticalPath, ranks: Columns, sorts: Columns
-) -> list[Advice]:
+def prediction_advice(facts: PredictionFacts, names: NodeNames, path: Columns) -> list[Advice]:
     """The points that matter, the one that takes the most of the time first, read from the critical path and the tables
     of ranks and of sorts of collectives."""
-    if prediction.time_ps <= 0:
+    if facts.time_ps <= 0:
         return []
-    parts = path.parts() if len(path.node) else {}
-    found = [*_collectives(prediction, parts, sorts), *_waits(prediction, ranks), *_links(prediction, names)]
-    found += [*_computation(prediction, path, parts)]
+    parts = path_parts(path)
+    found = [*_collectives(facts, parts), *_waits(facts), *_links(facts, names), *_computation(facts, path, parts)]
     return [advice for _, advice in sorted(found, key=lambda each: -each[0])][:_MOST]
 
 
-def _collectives(prediction: Prediction, parts: dict[str, int], table: Columns) -> Iterator[_Found]:
+def _collectives(facts: PredictionFacts, parts: dict[str, int]) -> Iterator[_Found]:
     """The collective that takes the most of the critical path: far from its lower bound, ruled by latency, or at it."""
-    kinds = {each.kind for each in prediction.collectives}
+    kinds = {each.kind for each in facts.collectives}
     kind = next((part for part in parts if part in kinds), None)
-    if kind is None or parts[kind] < _NOTABLE * prediction.time_ps:
+    if kind is None or parts[kind] < _NOTABLE * facts.time_ps:
         return
-    share = parts[kind] / prediction.time_ps
+    share, table = parts[kind] / facts.time_ps, facts.sorts
     at = table["kind"].tolist().index(kind)
     row = {name: column[at].item() for name, column in table.items()}
     size, count = format_bytes(row["size_bytes"]), row["count"]
@@ -54,7 +48,7 @@ def _collectives(prediction: Prediction, parts: dict[str, int], table: Columns) 
         f" at {format_bandwidth(row['busbw'])} busbw."
     )
     command = ""
-    calls = [each for each in prediction.collectives if (each.kind, each.size_bytes) == (kind, row["size_bytes"])]
+    calls = [each for each in facts.collectives if (each.kind, each.size_bytes) == (kind, row["size_bytes"])]
     if count > 1 and all(each.regime == "latency" for each in calls):
         remedy = "Latency rules it: its steps take longer than its bytes. Fuse calls into fewer, larger ones (buckets)."
     elif row["ratio"] > _NEAR:
@@ -62,10 +56,10 @@ def _collectives(prediction: Prediction, parts: dict[str, int], table: Columns) 
         remedy = "A better algorithm may exist for these links: synthesize one, and simulate the job with it."
         if stock:
             remedy = "Programs may be faster than the stock library: synthesize them for the runtime that runs them."
-        topology = prediction.topology
-        if row["ranks"] == topology.num_ranks and kind != "barrier" and _is_spec(topology):
-            command = f"hocket synthesize {kind} -t {topology.name} -s {exact_bytes(row['size_bytes'])}"
-            command += " --for device -o bundle/" if stock else f" -o {kind}.schedule"
+        topology = facts.topology
+        if row["ranks"] == topology.num_ranks and kind != "barrier" and facts.is_spec:
+            command = f"hocket synthesize {shlex.quote(kind)} -t {topology.name} -s {exact_bytes(row['size_bytes'])}"
+            command += " --for device -o bundle/" if stock else f" -o {shlex.quote(kind)}.schedule"
     else:
         remedy = "No algorithm is much faster on these links. Move fewer bytes, or let computation hide more of it."
     yield (
@@ -74,26 +68,16 @@ def _collectives(prediction: Prediction, parts: dict[str, int], table: Columns) 
     )
 
 
-def _is_spec(topology: Topology) -> bool:
-    """Whether its name alone makes it again: names of files and of those changed since do not."""
-    if not re.fullmatch(r"[a-z][a-z0-9-]*:[A-Za-z0-9,=*.x/-]+", topology.name):
-        return False
-    try:
-        return load(topology.name).fingerprint == topology.fingerprint
-    except HocketError:
-        return False
-
-
-def _waits(prediction: Prediction, ranks: Columns) -> Iterator[_Found]:
+def _waits(facts: PredictionFacts) -> Iterator[_Found]:
     """Ranks that wait for one that comes late."""
-    late = caused_waits(prediction)
-    waited = float(ranks["exposed_wait_ps"].mean()) / prediction.time_ps
+    late, ranks = facts.caused_waits, facts.ranks
+    waited = float(ranks["exposed_wait_ps"].mean()) / facts.time_ps
     if waited < _NOTABLE or not len(late["rank"]):
         return
     worst, kept = int(late["rank"][0]), int(late["ranks_kept_waiting"][0])
     of_all = int(late["caused_wait_ps"][0]) / max(int(late["caused_wait_ps"].sum()), 1)
-    computed = int(prediction.compute_ps[worst])
-    ahead = computed / max(float(prediction.compute_ps.mean()), 1.0)
+    computed = int(ranks["compute_ps"][worst])
+    ahead = computed / max(float(ranks["compute_ps"].mean()), 1.0)
     why = (
         f"Rank {worst} keeps {kept} other{'s' * (kept != 1)} waiting, {of_all:.0%} of all waits. It computes for"
         f" {format_time(computed)}, {ahead:.2f} times the mean of the ranks."
@@ -104,20 +88,20 @@ def _waits(prediction: Prediction, ranks: Columns) -> Iterator[_Found]:
     yield waited, Advice(f"Ranks wait for each other for {waited:.0%} of the time", why, remedy)
 
 
-def _links(prediction: Prediction, names: NodeNames) -> Iterator[_Found]:
+def _links(facts: PredictionFacts, names: NodeNames) -> Iterator[_Found]:
     """Links that work nearly all the time."""
-    if not prediction.link_messages.any():
+    if not facts.link_messages.any():
         return
-    link = int(prediction.link_busy_ps.argmax())
-    busy, bandwidth = float(prediction.link_utilisation[link]), int(prediction.topology.bandwidth[link])
+    link = int(facts.link_busy_ps.argmax())
+    busy, bandwidth = float(facts.link_utilisation[link]), int(facts.topology.bandwidth[link])
     if busy < _BUSY:
         return
-    alike = int(np.count_nonzero(prediction.link_utilisation > busy - 0.05))
-    why = f"{names.link(link)} carries {format_bytes(int(prediction.link_bytes[link]))}"
+    alike = int(np.count_nonzero(facts.link_utilisation > busy - 0.05))
+    why = f"{names.link(link)} carries {format_bytes(int(facts.link_bytes[link]))}"
     why += f" at {format_bandwidth(bandwidth)}; "
     why += f"{alike:,} links are about as busy." if alike > 1 else "no other link is as busy."
     remedy = f"More bandwidth there helps the most: simulate it with {exact_bandwidth(2 * bandwidth)} per link."
-    if alike < prediction.topology.num_links * _FEW:
+    if alike < facts.topology.num_links * _FEW:
         remedy = (
             "Few links do most of the work: spread it by another algorithm or placement before you buy faster links."
         )
@@ -125,14 +109,14 @@ def _links(prediction: Prediction, names: NodeNames) -> Iterator[_Found]:
     yield busy / 2, Advice(f"Links {names.sort(link)} are busy for {busy:.0%} of the time", why, remedy)
 
 
-def _computation(prediction: Prediction, path: CriticalPath, parts: dict[str, int]) -> Iterator[_Found]:
+def _computation(facts: PredictionFacts, path: Columns, parts: dict[str, int]) -> Iterator[_Found]:
     """Computation that nothing hides."""
-    share = parts.get("compute", 0) / prediction.time_ps
+    share = parts.get("compute", 0) / facts.time_ps
     if share < 0.5:
         return
-    last = int(prediction.finish_ps.argmax())
-    exposed = int(prediction.exposed_ps[last])
-    most, ranks = exposed / prediction.time_ps, len(set(path.rank.tolist()))
+    last = int(facts.ranks["finish_ps"].argmax())
+    exposed = int(facts.ranks["exposed_ps"][last])
+    most, ranks = exposed / facts.time_ps, len({*path["rank"].tolist()})
     why = (
         f"{ranks} rank{'s are' if ranks != 1 else ' is'} on the path. Communication that nothing hides takes"
         f" {format_time(exposed)} ({most:.0%}) of rank {last}, the last to finish."

@@ -5,14 +5,19 @@ from collections.abc import Mapping, Sequence
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.charts import Bar, BarPart, Chart, bar_chart, time_axis
 from hocket.report.figures import SERIES
-from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
+from hocket.report.page import Block, Cards, Figure, Page, Section, Table, Text
 from hocket.runtime.replay.comparison import OperationTimes, ReplayComparison
 
-__all__ = ["replay_page"]
+__all__ = ["replay_content", "replay_page"]
 
 
 def replay_page(comparison: ReplayComparison, subtitle: str) -> str:
     """The page as HTML text."""
+    return replay_content(comparison, subtitle).html()
+
+
+def replay_content(comparison: ReplayComparison, subtitle: str) -> Page:
+    """What is on the page."""
     times = comparison.iterations_ps
     cards = Cards(
         [
@@ -29,7 +34,7 @@ def replay_page(comparison: ReplayComparison, subtitle: str) -> str:
     if comparison.operations:
         sections.append(Section("Operations", _operations(comparison.operations)))
     sections.append(Section("Ranks", _ranks(comparison)))
-    return render("Replay", subtitle, sections)
+    return Page("Replay", subtitle, sections)
 
 
 def _operations(operations: Sequence[OperationTimes]) -> list[Block]:

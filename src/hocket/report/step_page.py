@@ -11,10 +11,8 @@ from hocket.report.link_blocks import link_blocks
 from hocket.report.node_names import NodeNames
 from hocket.report.page import Advice, Block, Cards, Figure, Section, Table, Text, render
 from hocket.report.part_colors import part_colors
-from hocket.report.rank_groups import alike
-from hocket.report.rank_timeline import rank_timeline
-from hocket.simulator import Prediction
-from hocket.simulator.analysis import Activity, StepShares, StepSummary, sort_table
+from hocket.report.rank_timeline import timeline_blocks
+from hocket.simulator.analysis import Activity, PredictionFacts, SimulatedFacts, StepShares, StepSummary, alike
 
 __all__ = ["step_page"]
 
@@ -33,32 +31,33 @@ _CAUSES = {
 
 def step_page(step: StepSummary) -> str:
     """The page as HTML text."""
+    prediction = step.prediction
+    facts = SimulatedFacts(prediction)
     sections = [
         Section("Summary", [Cards([*_cards(step)]), *_advice(step)]),
         Section("Where the time goes", [*_division(step)]),
-        Section("Timeline", [*rank_timeline(step.prediction)]),
+        Section("Timeline", [*timeline_blocks(facts)]),
         Section("Parallel dimensions", [*_dimensions(step)]),
         Section("Whose collectives", [_contenders(step)]),
     ]
     if step.what_ifs or step.not_tried:
         sections.append(Section("What would shorten it", [*_what_ifs(step)]))
-    sections += _communication(step.prediction)
-    remarks = [*step.facts.notes, *step.prediction.assumed, *step.prediction.notes, *step.prediction.warnings]
+    sections += _communication(facts)
+    remarks = [*step.facts.notes, *facts.remarks]
     if remarks:
         sections.append(Section("Assumed, and notes", [Text(remark) for remark in remarks]))
-    prediction = step.prediction
     ranks = prediction.workload.job_ranks
     left = prediction.workload.num_ranks
     folded = f" ({left} simulated, the others behave identically)" if left < ranks else ""
     return render("A training step", f"{ranks} ranks{folded} on {prediction.topology.name}", sections)
 
 
-def _communication(prediction: Prediction) -> Iterator[Section]:
+def _communication(facts: PredictionFacts) -> Iterator[Section]:
     """The collectives one sort a row, and the links where anything went over them."""
-    if prediction.collectives:
-        yield Section("Collectives", [*collective_blocks(prediction, sort_table(prediction))])
-    if prediction.link_messages.any():
-        yield Section("Topology and links", [*link_blocks(prediction, NodeNames(prediction.topology))])
+    if facts.collectives:
+        yield Section("Collectives", [*collective_blocks(facts)])
+    if facts.link_messages.any():
+        yield Section("Topology and links", [*link_blocks(facts, NodeNames(facts.topology))])
 
 
 def _advice(step: StepSummary) -> Iterator[Advice]:

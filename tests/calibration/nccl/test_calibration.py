@@ -215,6 +215,13 @@ def test_from_a_table_to_what_is_quicker(tmp_path: Path) -> None:
     assert done.returncode == ExitCode.DONE
     # The table says which NCCL it is of: no other is tried.
     assert re.search(r"by the structure of NCCL 2.30 \(losses: without NCCL [\d.]+, NCCL 2.30 [\d.]+\)", done.stdout)
+    # Every number of the fit has its unit: a factor, a time, a bandwidth, or a time for the root of a byte.
+    row = r"^all_reduce +8 +1  (?:Ring|NVLS)/\w+ +\d+ \w+ \.\. \d+ \w+ +(.*)$"
+    fitted = re.findall(row, done.stdout, re.MULTILINE)
+    unit = (
+        r"(expected [\d.]+ x|(latency|chunk) [\d.]+ [num]?s|(channel|byte) [\d.]+ [kMGT]?B/s|ramp [\d.]+ ns/sqrt\(B\))"
+    )
+    assert fitted and all(re.fullmatch(rf"{unit}(, {unit})*", line) for line in fitted), fitted
     csv, protocols = tmp_path / "choices.csv", output.with_suffix(".protocols.yaml")
     options = ["--topology", "dgx-h100", "-c", "all_reduce", "--max", "1GiB", "--calibration", protocols, "--csv", csv]
     told = hocket("nccl", "choose", *options).stdout

@@ -105,6 +105,22 @@ def test_measured_costs_choose(tmp_path: Path) -> None:
     assert "here" in found["assumed"][0]
 
 
+def test_the_stock_library_runs_on_the_same_degraded_links(tmp_path: Path) -> None:
+    slow = ("--degrade", "npu:3=0.5")
+    found = made(tmp_path / "b", "all_gather", MACHINE, "4MiB", "device", *slow)
+    assert "NCCL 2.30" in found["stock"] and "chunk by chunk" in found["stock"]
+    done = in_process.hocket("simulate", "all_gather", "-t", MACHINE, "-s", "4MiB", *slow, "--json", "-")
+    assert found["rows"][0]["stock"]["time_ps"] == json.loads(done.stdout)["time_ps"]
+
+
+def test_of_nodes_that_lack_something_no_time_of_the_library_is_known_and_why_is_said(tmp_path: Path) -> None:
+    lost = ("--without", "npu:3")
+    done = synthesize("all_gather", "-t", MACHINE, "-s", "4MiB", "--for", "device", "-o", tmp_path / "b", *lost)
+    assert done.returncode == 0, done.stderr
+    assert "stock: not compared: the library's model is of whole nodes, and --without takes" in done.stdout
+    assert made(tmp_path / "c", "all_gather", MACHINE, "4MiB", "device", *lost)["rows"][0]["stock"] is None
+
+
 def test_without_a_library_every_size_has_a_program(tmp_path: Path) -> None:
     mesh = "mesh:2x2,bandwidth=50GB/s,latency=500ns"
     found = made(tmp_path / "b", "all_reduce", mesh, "1KiB..1MiB:1024", "executor")
@@ -118,7 +134,7 @@ def test_without_a_library_every_size_has_a_program(tmp_path: Path) -> None:
         (("--for", "device"), "say where with -o"),
         (
             ("--for", "nccl", "-o", "b"),
-            "did you mean 'rccl'? known: device, executor, msccl, mscclpp",
+            "stock NCCL loads no programs: executor and msccl are forks",
         ),
         (("--for", "device", "-o", "b", "--group", "0,1"), "drop --group"),
         (("--for", "device", "-o", "b", "--blocking"), "drop --blocking"),

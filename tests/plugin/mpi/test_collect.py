@@ -225,6 +225,7 @@ def test_threads_may_call_at_once(collect, tmp_path: Path) -> None:  # type: ign
     [
         (["true"], {}, "no process initialized MPI through a shared library"),
         (["true"], {"CXX": "no-such-compiler"}, "no-such-compiler: cannot be run"),
+        (["true"], {"CXX": "g++ '-O2"}, "CXX=g++ '-O2: No closing quotation; mend it, or unset CXX"),
     ],
 )
 def test_what_cannot_be_recorded_is_said(collect, tmp_path, command, variables, expected) -> None:  # type: ignore[no-untyped-def]

@@ -294,6 +294,7 @@ def test_a_full_disk_ends_the_recording_not_the_job(tmp_path: Path, hook: str) -
     ("variables", "remark"),
     [
         ({"HOCKET_COLLECT_HOOK": "native", "CXX": "no-such-compiler"}, "python: no-such-compiler: cannot be run"),
+        ({"CXX": "g++ '-O2"}, "python: CXX=g++ '-O2: No closing quotation; mend it, or unset CXX"),
         ({"HOCKET_COLLECT_HOOK": "native", "CXX": "false"}, "python: hocket_hook could not be built by: false"),
         ({"HOCKET_COLLECT_NO_BUILD": "1"}, "python: no native hook is there for PyTorch"),
     ],

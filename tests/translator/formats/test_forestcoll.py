@@ -73,6 +73,12 @@ def test_the_commands(tmp_path: Path) -> None:
     assert not (tmp_path / "no.xml").exists()
 
 
+@pytest.mark.parametrize("before", [" " * 4000, "<!-- -->" * 400, "<!--" * 900])
+def test_what_is_before_the_first_tag_takes_no_time(before: str, tmp_path: Path) -> None:
+    assert not is_forest(written(tmp_path / "other.xml", f"{before}<algo/>"))
+    assert is_forest(written(tmp_path / "trees.xml", f" <!-- - --> {forest()}"))
+
+
 def test_a_forest_is_no_msccl_xml(tmp_path: Path) -> None:
     path = written(tmp_path / "trees.xml", forest())
     assert is_forest(path)

@@ -181,7 +181,18 @@ def test_a_topology_for_an_xml_of_msccl() -> None:
     xml = Path(__file__).parents[2] / "data" / "msccl_xml" / "all_reduce_all_pairs_4.xml"
     result = hocket(xml, "--topology", "ring:4,bandwidth=50GiB/s,latency=500ns", "--size", "4MiB")
     assert result.returncode == 3
-    assert "for TACOS' files, which are all_gather; this is MSCCL's all_reduce: leave them out" in result.stderr
+    assert "for TACOS' files, named `tacos`; this is MSCCL's all_reduce: leave them out" in result.stderr
+
+
+@pytest.mark.parametrize("size", [(), ("--size", "1MiB")])
+def test_an_all_gather_of_another_tool_is_not_taken_for_one_of_tacos(size: tuple[str, ...], tmp_path: Path) -> None:
+    ring, schedule, xml = "ring:4,bandwidth=10GB/s,latency=1us", tmp_path / "one.schedule", tmp_path / "one.xml"
+    asked = ("synthesize", "all_gather", "-t", ring, "-s", "1MiB", "-o", schedule)
+    for command in (asked, ("translate", schedule, "--to", "msccl", "-o", xml)):
+        assert in_process.hocket(*command).returncode == 0
+    result = hocket(xml, "--topology", ring, *size)
+    assert result.returncode == 3, result.stdout
+    assert "for TACOS' files, named `tacos`; this is MSCCL's all_gather: leave them out to prove it" in result.stderr
 
 
 def test_an_xml_for_another_topology(star: Path) -> None:

@@ -74,9 +74,8 @@ class ChunkIndex {
 class RouteCost {
  public:
   explicit RouteCost(const RouteTable& routes);
-  /// How long a transfer keeps every link of its route from others, from its start on: the serialization on the
-  /// slowest link or, if `blocking`, until it has finished. Zero for an empty chunk unless `blocking`: it waits for no
-  /// link.
+  /// How long a transfer is on every link of its route, from its start on: the serialization on the slowest link or, if
+  /// `blocking`, until it has finished. Zero for an empty chunk unless `blocking`: it waits for no link.
   Picoseconds hold(int32_t route, int64_t bytes, bool blocking) const {
     return blocking ? duration(route, bytes) : serialization_ps(bytes, slowest_[route]);
   }

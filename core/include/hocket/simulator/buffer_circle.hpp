@@ -16,6 +16,11 @@ struct BufferWaits {
   /// 1987).
   std::vector<int32_t> circle;
   int32_t most_buffers = 0;  // that a packet of the job passes through between two ranks
+  /// Of each link the ring that its buffer is in: buffers of which each is followed by one other of them. kNoRing: it
+  /// is in no circle; kTangled: it is in several.
+  std::vector<int32_t> ring_of;
+
+  static constexpr int32_t kNoRing = -1, kTangled = -2;
 };
 
 /// What buffers may wait for under the paths of a job and its plans.

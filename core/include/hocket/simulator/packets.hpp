@@ -44,6 +44,7 @@ struct LinkFormat {
   int64_t ack_bytes = 0;           // that as many packets as `ack_every` take besides, as acknowledgements of PCIe do
   int64_t ack_every = 1;
   Picoseconds split_ps = 0;  // that a NIC takes for each packet it makes of a larger one, beside the link's work
+  Picoseconds gap_ps = 0;    // from one message that a NIC sends to the next, at least; none is later by its own
 
   /// How many packets so many bytes of a message are.
   int64_t packets(int64_t payload) const {
@@ -62,7 +63,11 @@ struct PacketSettings {
   /// The formats that there are; packets of the first are what moves as one, whatever they are cut into on a link.
   std::vector<LinkFormat> formats{LinkFormat{}};
   std::vector<uint8_t> format_of;  // of each link; empty: all have the first
-  int64_t train = 1;               // packets that move as one
+  /// With credits, of each link the ring of buffers that its own is in, -1: none; empty: no link is in one. Packets
+  /// take a whole place there, and enter where they leave another one free: so no ring ever fills up (bubble flow
+  /// control, Carrion et al. 1997).
+  std::vector<int32_t> ring_of;
+  int64_t train = 1;  // packets that move as one
   FlowControl flow_control = FlowControl::kPfc;
   Arbitration arbitration = Arbitration::kRoundRobin;
   int32_t channels = 0;  // virtual channels of each link; 0: one, or as many as keep buffers from waiting in a circle

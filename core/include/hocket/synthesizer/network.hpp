@@ -24,8 +24,9 @@ struct Lists {
 
 /// A network as the engines see it for chunks of one size: links between ranks. A link is a route, that is a path of
 /// physical links, and may start only when all of them are free.
-/// That is the alpha-beta model with exclusive links: travel = latency + bytes / bandwidth, as in SCCL, TACCL, TE-CCL
-/// and TACOS. The simulator's models let messages share links instead; `simulate` tells what a schedule takes there.
+/// That is the alpha-beta model with exclusive links (of a trunk for several transfers, its lanes): travel = latency +
+/// bytes / bandwidth, as in SCCL, TACCL, TE-CCL and TACOS. The simulator's models let messages share links instead;
+/// `simulate` tells what a schedule takes there.
 struct Network {
   /// `blocking`: a transfer holds its physical links for latency + serialization (TACOS' model), else for the
   /// serialization on the slowest of them.

@@ -46,8 +46,7 @@ enum class Routing : uint8_t {
   kParallel,   // the lowest and those of its class beside it, by their bandwidths
   kEcmp,       // one for each flow, by a hash of the seed, the node, the pair and the flow's number
   kSpray,      // all, evenly; parallel ones then by their bandwidths
-  kModulo,     // the (destination modulo their number)-th; behind it the quotient counts; destinations are
-               // numbered leaf switch by leaf switch
+  kModulo,     // the (destination modulo their number)-th, as DestinationModulo says
   kDimension,  // of those of the lowest class the lowest
 };
 

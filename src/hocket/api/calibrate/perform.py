@@ -88,7 +88,7 @@ def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResul
         result = _calibrated(result, machine, of_nccl)
     if request.report is not None:
         page = calibration_page(calibration, machine, result.held_out, result.disagreements)
-        write_page(request.report, page, request)
+        write_page(request.report, page, result)
         result.written.append(request.report)
     return result
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,12 +130,27 @@ class CalibrationResult(Result):
         best = "the fits above" if self.nccl.best == FREE else f"the structure of NCCL {self.nccl.best}"
         yield ""
         yield f"sizes left out are best predicted by {best} (losses: {losses})"
+        yield "  The smaller loss is the better. A time is the sum of its terms: a factor of the time that NCCL"
+        yield "  expects, a latency, bytes over the bandwidth of a channel or of all, a ramp with the root of a"
+        yield "  channel's bytes, chunks."
         for fit in self.nccl.fits:
             for (algorithm, protocol), segment in fit.segments.items():
                 head = f"{fit.kind:<16} {fit.ranks:>5} {fit.nodes:>5}  {algorithm}/{protocol}"
                 sizes = f"{format_bytes(segment.smallest)} .. {format_bytes(segment.largest)}"
                 terms = zip(TERMS, segment.weights.tolist(), strict=True)
-                yield f"{head:<46} {sizes:<20} " + " ".join(f"{name} {value:.4g}" for name, value in terms if value)
+                said = ", ".join(f"{name} {_TERMS[name](value)}" for name, value in terms if value)
+                yield f"{head:<46} {sizes:<20} {said}"
+
+
+#: The weights of NCCL's terms, which are microseconds of each, as people read them.
+_TERMS: Mapping[str, Callable[[float], str]] = {
+    "expected": lambda factor: f"{factor:.4g} x",
+    "latency": lambda time_us: format_time(time_us * 1e6),
+    "channel": lambda us_per_byte: format_bandwidth(1e6 / us_per_byte),
+    "ramp": lambda us_per_root: f"{us_per_root * 1e3:.4g} ns/sqrt(B)",
+    "chunk": lambda time_us: format_time(time_us * 1e6),
+    "byte": lambda us_per_byte: format_bandwidth(1e6 / us_per_byte),
+}
 
 
 def _within(spread: float) -> str:

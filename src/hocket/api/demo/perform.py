@@ -28,8 +28,9 @@ def perform(request: Demo, progress: Progress) -> DemoResult:
         raise HocketError(f"PyTorch is not installed: {install_command('torch')} (3 GB), or use --no-torch")
     folder = Path(request.output)
     chain = run_chain(folder, has_torch if request.torch is None else request.torch, progress)
-    write_page(folder / "report.html", report_page(chain), request)
-    return DemoResult(request, chain)
+    result = DemoResult(request, chain)
+    write_page(folder / "report.html", report_page(chain), result)
+    return result
 
 
 @dataclass(eq=False, repr=False)

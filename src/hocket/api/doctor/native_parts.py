@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import which
@@ -14,7 +13,7 @@ from hocket.api.doctor.findings import PartFinding, PartState
 from hocket.api.progress import Progress
 from hocket.api.selftest.commands import ended, printed
 from hocket.base.errors import HocketError
-from hocket.base.executables import search_path
+from hocket.base.executables import cxx_compiler, search_path
 from hocket.base.extras import install_command
 from hocket.nccl.stock.cuda_headers import find_cuda_headers
 from hocket.plugin.nccl.library import nccl_profiler_path, nccl_tuner_path
@@ -33,16 +32,14 @@ _PLUGINS: dict[str, tuple[Callable[[], Path], str]] = {
 
 def compiler(progress: Progress) -> Iterator[PartFinding]:
     """What compiles the collector's hooks and what runs programs on processors."""
-    chosen = os.environ.get("CXX", "")
-    try:
-        named = shlex.split(chosen)
-    except ValueError as error:
-        yield PartFinding("C++ compiler", PartState.BROKEN, f"CXX={chosen}: {error}", "mend or unset CXX")
-        return
-    command = named or [found for found in ("g++", "c++", "clang++") if which(found)][:1]
     adds = "the collector's fast hook, hocket run on processors, MPI jobs"
-    if not command:
-        yield PartFinding("C++ compiler", PartState.ABSENT, f"would add {adds}", "apt-get install g++")
+    try:
+        command = cxx_compiler()
+    except HocketError as error:
+        if os.environ.get("CXX"):
+            yield PartFinding("C++ compiler", PartState.BROKEN, str(error), "mend or unset CXX")
+        else:
+            yield PartFinding("C++ compiler", PartState.ABSENT, f"would add {adds}", "apt-get install g++")
         return
     yield _answering("C++ compiler", command, adds, "name another by CXX, or: apt-get install g++")
 

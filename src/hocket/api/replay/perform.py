@@ -112,7 +112,7 @@ class ReplayResult(Result):
             write_json(request.json, head | asdict(comparison))
         if comparison is not None and request.report is not None:
             title = f"{request.traces} on {self.num_ranks} {request.backend} ranks"
-            write_page(request.report, replay_page(comparison, title), request)
+            write_page(request.report, replay_page(comparison, title), self)
 
     def _lines(self, found: ReplayComparison) -> Iterator[str]:
         times = found.iterations_ps

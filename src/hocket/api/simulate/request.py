@@ -45,9 +45,9 @@ class FidelityOptions(Part, frozen=True, kw_only=True):
     packets: Annotated[
         str | None,
         option(
-            "Of model packet (of ns3 mtu, header): mtu=4096,header=82,train=1,buffer=128KiB,flow=pfc|credits|none,"
-            "arbitration=round_robin|age|fifo,channels=N,ecn=on,kmin=,kmax=,pmax=,retransmit=,seed=; of links of a"
-            " class pcie=pcie3x16, pcie.mtu=256, pcie.split=8ns.",
+            "Of model packet (of ns3 mtu, header): mtu=4096,header=82,train=1,buffer=128KiB,"
+            "flow=pfc|credits|bubble|none,arbitration=round_robin|age|fifo,channels=N,ecn=on,kmin=,kmax=,pmax=,"
+            "retransmit=,seed=; of links of a class pcie=pcie3x16, pcie.mtu=256, pcie.split=8ns.",
             metavar="NAME=VALUE,...",
         ),
     ] = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ with late_imports(__name__):
     from hocket.report.curves_page import curves_page
     from hocket.report.prediction_page import prediction_page
     from hocket.simulator import Prediction, TimelineCut, timeline_part, write_timeline
-    from hocket.simulator.analysis import Columns, prediction_json, write_csv, write_tables
+    from hocket.simulator.analysis import Columns, SimulatedFacts, prediction_json, write_csv, write_tables
     from hocket.simulator.analysis import tables as prediction_tables
     from hocket.simulator.curves import SimulatedCurve, curves_json, curves_table
     from hocket.topology import Topology
@@ -64,6 +65,14 @@ class SimulationResult(Result):
         """Time over bound."""
         return self.prediction.ratio
 
+    @property
+    def whole_times_ps(self) -> tuple[int, int] | None:
+        return (self.time_ps, self.bound_ps) if len(self.predictions) == 1 else None
+
+    @cached_property
+    def _facts(self) -> SimulatedFacts:
+        return SimulatedFacts(self.prediction)
+
     def headline(self) -> str:
         return f"{self.request.what}: {'; '.join(each.headline() for each in self.predictions)}"
 
@@ -82,7 +91,7 @@ class SimulationResult(Result):
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON form (docs/results.md), with the request that was answered."""
-        return {**prediction_json(self.prediction), "request": self.request.to_plain()}
+        return {**prediction_json(self.prediction, self._facts), "request": self.request.to_plain()}
 
     def _cut(self, topology: Topology) -> TimelineCut:
         outputs = self.request.outputs
@@ -110,7 +119,7 @@ class SimulationResult(Result):
             write_json(Path(outputs.tables) / "prediction.json", self.as_json())
             self._written.append(f"wrote tables to {outputs.tables}")
         if outputs.report:
-            write_page(outputs.report, prediction_page(self.prediction), self.request, self.headline())
+            write_page(outputs.report, prediction_page(self._facts), self)
             self._written.append(f"wrote {outputs.report}")
 
 
@@ -159,5 +168,5 @@ class CurvesResult(Result):
             write_csv(outputs.csv, curves_table(self.curves))
             self._written.append(f"wrote {outputs.csv}")
         if outputs.report:
-            write_page(outputs.report, curves_page(self.kind, self.curves), self.request, self.headline())
+            write_page(outputs.report, curves_page(self.kind, self.curves), self)
             self._written.append(f"wrote {outputs.report}")

@@ -37,5 +37,5 @@ def perform(request: StepReport, progress: Progress) -> StepResult:
     if request.json:
         write_json(request.json, result.as_json())
     if request.report:
-        write_page(request.report, step_page(step), request, result.headline())
+        write_page(request.report, step_page(step), result)
     return result

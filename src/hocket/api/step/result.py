@@ -28,6 +28,10 @@ class StepResult(Result):
         lost_all = step.prediction.workload.lost_all and not request.simulated.job.accept_losses
         self.exit_code = ExitCode.CHECK_FAILED if lost_all else ExitCode.DONE
 
+    @property
+    def whole_times_ps(self) -> tuple[int, int]:
+        return self.step.prediction.time_ps, self.step.prediction.bound_ps
+
     def headline(self) -> str:
         shares = self.step.shares
         whole = max(shares.time_ps, 1)

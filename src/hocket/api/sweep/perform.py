@@ -66,7 +66,7 @@ def _perform(request: Sweep, executor: Workers | Executor | None, progress: Prog
         if request.parquet:
             write_parquet(out / "results.parquet", result.results)
         result.written.append(out / "results.csv")
-        write_page(out / PAGE, page_of(result, file.plots, [*file.formulas]), request, result.headline())
+        write_page(out / PAGE, page_of(result, file.plots, [*file.formulas]), result)
         result.written.append(out / PAGE)
     return result
 

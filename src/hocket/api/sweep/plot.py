@@ -43,8 +43,9 @@ def perform(request: SweepPlot, progress: Progress) -> SweepPlotResult:
         for key, name in plot.named():
             if name not in columns:
                 raise RequestError(f"--{key} {name}: no such column; {nearest(name, columns)}")
-    write_page(request.output, render("A sweep", request.folder, plot_sections(plots, columns)), request)
-    return SweepPlotResult(request, columns)
+    result = SweepPlotResult(request, columns)
+    write_page(request.output, render("A sweep", request.folder, plot_sections(plots, columns)), result)
+    return result
 
 
 def _columns(rows: Any) -> Columns:

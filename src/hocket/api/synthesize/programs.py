@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hocket.api.parts import Failures
 from hocket.api.progress import Progress
 from hocket.api.synthesize.candidates import Candidates
 from hocket.api.synthesize.problems import read_sizes
@@ -55,9 +54,11 @@ def perform_programs(
         raise RequestError(f"--size: programs are for {least} bytes or more, an element for each rank")
     costs = None if request.costs is None else read_costs(request.costs)
     profile = _profile(runtime, costs, problem.topology)
-    failed = request.failures != Failures()  # of which the library's model knows nothing
     reach = profile.protocols["Simple"].pace
-    stock = None if failed else stock_library(request.topology, problem.collective, reach, progress)
+    stock = stock_library(request.topology, problem.collective, reach, request.failures, progress)
+    why_none = f"not compared: {stock}" if isinstance(stock, str) else ""
+    if isinstance(stock, str):
+        stock = None
     if stock is not None:
         _check_vendor(runtime, stock)
     foreign = stock is not None and stock.machine.rccl is not None and runtime != _OF_RCCL and costs is None
@@ -95,7 +96,7 @@ def perform_programs(
         topology=problem.topology.name,
         ranks=problem.collective.num_ranks,
         kernels=[*_kernels(profile, costs, several), *_far(runtime, several), *_foreign(runtime, foreign)],
-        stock=stock.described if stock else "",
+        stock=stock.described if stock else why_none,
     )
 
 

@@ -74,7 +74,7 @@ class ProgramRow:
 class ProgramsResult(Result):
     """The bundle in `folder` (`report` None: no program gains anything, and none was written), `rows` by size, and what
     was `compared` at each. `topology`: its name, with its `ranks`; `kernels`: what those of the runtime take, in
-    sentences; `stock`: the library that they are compared with, "" where none is known."""
+    sentences; `stock`: the library that they are compared with, or why they are not; "" where none is known."""
 
     def __init__(
         self,

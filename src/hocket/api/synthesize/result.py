@@ -69,7 +69,7 @@ class _Schedules(Result):
             if request.json is not None:
                 write_json(request.json, self.as_json())
             if request.report is not None:
-                write_page(request.report, self._page_text(), request)
+                write_page(request.report, self._page_text(), self)
                 self._page.append(f"wrote {request.report}")
 
     def _content(self) -> dict[str, Any]:
@@ -125,6 +125,10 @@ class SynthesisResult(_Schedules):
         with Translation.spoken_in_python(), together():
             request = Translation.of(self._file, to=to, output=output, **options)
             return translate_schedule(request, self.schedule)
+
+    @property
+    def whole_times_ps(self) -> tuple[int, int]:
+        return self.numbers[0]["time_ps"], self.numbers[0]["bound_ps"]
 
     def headline(self) -> str:
         one = self.numbers[0]

@@ -71,7 +71,7 @@ class TopologyFacts(Result):
             if request.output is not None:
                 svg = draw_topology(self.topology)
                 page = as_html(self.topology, svg) if request.output.endswith(".html") else svg
-                write_page(request.output, page, request)
+                write_page(request.output, page, self)
                 self._written.append(f"wrote {request.output}")
             if request.json is not None:
                 write_json(request.json, {**asdict(self.facts), "request": request.to_plain()})

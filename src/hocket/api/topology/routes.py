@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket._core.topology import Routing as EngineRouting
 from hocket.api.progress import Progress
 from hocket.api.reading import load_topology
 from hocket.api.result import Result
@@ -22,7 +23,13 @@ from hocket.base.text import cell, printable_lines
 from hocket.base.units import format_bandwidth
 from hocket.topology import FabricRouting, Topology, node_name, read_routing, routing_of
 from hocket.topology.naming import spans
-from hocket.topology.routing_tables import RoutingTables, alike_links, one_path_notes, routing_tables
+from hocket.topology.routing_tables import (
+    RoutingTables,
+    alike_links,
+    links_to_ranks,
+    one_path_notes,
+    routing_tables,
+)
 
 __all__ = ["CheckedRoutes", "routes"]
 
@@ -77,6 +84,20 @@ class CheckedRoutes(Result):
             if load[most] > _UNEVEN * mean:
                 name = topology.link_name(most)
                 yield f"failed: not balanced: {name} carries {load[most] / mean:.3g} times the mean of links like it"
+                yield from self._why_not(links, most)
+
+    def _why_not(self, alike: NDArray[np.int64], link: int) -> Iterator[str]:
+        """Why single ways down cannot load these links evenly, where that is so."""
+        topology, far = self.topology, links_to_ranks(self.topology)
+        node = topology.dst[link]
+        if self.routing.policy.engine != EngineRouting.MODULO or far[topology.src[link]] <= far[node]:
+            return
+        into = alike[topology.dst[alike] == node]
+        behind = len(np.unique(self.found.destination[np.isin(self.found.link, into)]))
+        if behind % len(into):
+            down = f"the {len(into)} links down to {node_name(int(node), topology.num_ranks)}"
+            why = f"a rank has one way down, and {behind} are behind it"
+            yield f"failed: {self.routing.name} cannot balance {down}: {why}; take spray"
 
     def headline(self) -> str:
         found = self.found

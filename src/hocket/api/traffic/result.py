@@ -20,7 +20,7 @@ from hocket.base.units import format_bytes, format_time
 from hocket.simulator.offered_traffic import STAGES, TrafficPoint
 from hocket.simulator.packet_channels import packet_notes
 from hocket.simulator.packets import Latencies
-from hocket.simulator.traffic_patterns import PATTERNS, is_far_link
+from hocket.simulator.traffic_patterns import PATTERNS
 from hocket.simulator.traffic_sweep import CARRIED, ClassUse, Saturation, TrafficSweep, class_uses
 
 with late_imports(__name__):
@@ -30,10 +30,6 @@ __all__ = ["TrafficResult"]
 
 _PERCENTILES = (50.0, 99.0, 99.9)
 _GB = 1e9
-_NO_FABRIC = (
-    "no link is of class fabric: the time that messages spend between nodes counts as dest intra; in a topology file,"
-    " give links between nodes `class: fabric`"
-)
 
 
 class TrafficResult(Result):
@@ -96,7 +92,7 @@ class TrafficResult(Result):
                     writer.writerows([cell(value) for value in row] for row in rows)
                 self._written.append(f"wrote {request.csv}")
             if request.report is not None:
-                write_page(request.report, traffic_page(self.sweep), request, self.headline())
+                write_page(request.report, traffic_page(self.sweep), self)
                 self._written.append(f"wrote {request.report}")
 
     def as_json(self) -> dict[str, Any]:
@@ -120,9 +116,7 @@ class TrafficResult(Result):
     def _notes(self) -> list[str]:
         traffic = self.sweep.traffic
         of_packets = packet_notes(self.sweep.points[0].packets, traffic.fidelity, traffic.topology)
-        between = any(point.far.total for point in self.sweep.points)
-        of_parts = [_NO_FABRIC] if between and not is_far_link(traffic.topology).any() else []
-        return [*traffic.topology.notes, *of_packets, *of_parts]
+        return [*traffic.topology.notes, *of_packets]
 
     def _lines(self) -> Iterator[str]:
         sweep, setup = self.sweep, self.sweep.traffic.setup

@@ -71,7 +71,7 @@ def perform(request: JobValidation, progress: Progress) -> ValidationResult:
         write_json(request.json, result.as_json())
     if request.report:
         page = validation_page(prediction, plain, result.fitted, result.notes)
-        write_page(request.report, page, request, result.headline())
+        write_page(request.report, page, result)
     return result
 
 

@@ -18,6 +18,7 @@ from hocket.topology import load as load_topology
 from hocket.translator import is_program_json, is_switch_json, read_forest, read_tacos_csv, read_tacos_xml
 from hocket.translator.bundle.manifest import PROGRAMS, is_bundle
 from hocket.translator.formats.forestcoll import is_forest
+from hocket.translator.formats.tacos import tacos_program
 
 __all__ = ["perform"]
 
@@ -92,6 +93,7 @@ def _verify_tacos(request: Verification, file: Path) -> VerificationResult:
         orders = read_tacos_csv(file)
     else:
         if request.topology is None or request.size is None:
+            tacos_program(file)  # an option that is missing is of no use to files of others
             raise RequestError("an .xml of TACOS needs --topology and --size")
         orders = read_tacos_xml(file, load_topology(request.topology), bytes_of("--size", request.size))
     return verify_orders(request, orders, None if request.claimed is None else parse_time(request.claimed))

@@ -121,7 +121,7 @@ def _write(request: Verification, result: VerificationResult, page: Callable[[],
         if request.json is not None:
             write_json(request.json, result.as_json())
         if request.explain is not None:
-            write_page(request.explain, page(), request)
+            write_page(request.explain, page(), result)
 
 
 def _described(file: Path, program: Program) -> str:

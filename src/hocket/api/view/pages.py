@@ -10,7 +10,9 @@ from typing import Any
 from urllib.parse import quote
 
 from hocket.api import exported
+from hocket.api.view.reports import REPORTS
 from hocket.api.view.runs import StoredRun, json_in
+from hocket.base.errors import FormatError
 from hocket.base.units import format_bytes, format_time
 from hocket.report.page import Block, Cards, ChoiceForm, Code, PageLink, PageLinks, Section, Table, Text, render
 from hocket.simulator.analysis import Change
@@ -55,18 +57,30 @@ def list_page(folder: Path, runs: Sequence[StoredRun]) -> str:
 
 
 def run_page(folder: Path, run: StoredRun) -> str:
-    """What is known of a run: the command, its files, and the numbers of its JSON."""
+    """What is known of a run: the command, its files, and the report of its JSON; the numbers of that where it cannot
+    be a report."""
+    reports = [PageLink("Report", _address("file", path)) for path in run.files if path.endswith(".html")]
+    files = [PageLink(path, _address("file", path)) for path in run.files]
+    links = PageLinks([*_HOME.links, *reports])
+    about: list[Block] = [Text(f"{when(run.changed_s)}, by"), Code(run.command), Text("Files:"), PageLinks(files)]
+    if not run.path.endswith(".json"):
+        return render(run.path, run.headline, [Section("Summary", [links, *_cards(run), *about])])
+    content = json_in(folder / run.path)
+    try:
+        if (report := REPORTS.get(str(content.get("format")))) is not None:
+            page = report(folder / run.path)
+            return render(page.title, page.subtitle, [Section("Run", [links, *about]), *page.sections])
+    except FormatError as error:
+        about.append(Text(str(error)))
+    return render(run.path, run.headline, [Section("Summary", [links, *_cards(run), *about]), *_sections(content)])
+
+
+def _cards(run: StoredRun) -> list[Block]:
     cards = [("Command", f"hocket {run.words}", when(run.changed_s))]
     if run.time_ps is not None:
         bound = "" if run.bound_ps is None else f"lower bound {format_time(run.bound_ps)}"
         cards.append(("Time", format_time(run.time_ps), bound))
-    reports = [PageLink("Report", _address("file", path)) for path in run.files if path.endswith(".html")]
-    files = [PageLink(path, _address("file", path)) for path in run.files]
-    summary: list[Block] = [PageLinks([*_HOME.links, *reports]), Cards(cards), Text(run.headline), Code(run.command)]
-    sections = [Section("Summary", [*summary, Text("Files:"), PageLinks(files)])]
-    if run.path.endswith(".json"):
-        sections += _sections(json_in(folder / run.path))
-    return render(run.path, run.headline, sections)
+    return [Cards(cards), Text(run.headline)]
 
 
 def comparison_page(folder: Path, first: StoredRun, second: StoredRun) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hocket.api.command_line import command_line
-from hocket.api.provenance import headline_in, request_in
+from hocket.api.provenance import headline_in, request_in, times_in
 from hocket.base.errors import HocketError
 from hocket.base.reading import read_text
 from hocket.base.units import format_time
@@ -108,9 +108,12 @@ def _result(path: Path) -> _Result | None:
         command = command_line(request)
     except HocketError:
         return None
-    content = json_in(path) if path.suffix == ".json" else {}
+    if path.suffix == ".html":
+        page = read_text(path)
+        return _Result(request.words(), command, headline_in(page), *times_in(page), is_prediction=False)
+    content = json_in(path)
     time_ps, bound_ps = (_time(content.get(name)) for name in ("time_ps", "bound_ps"))
-    headline = headline_in(read_text(path)) if path.suffix == ".html" else _headline(content, time_ps)
+    headline = _headline(content, time_ps)
     return _Result(request.words(), command, headline, time_ps, bound_ps, content.get("format") == _PREDICTION)
 
 

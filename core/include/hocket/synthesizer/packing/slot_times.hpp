@@ -12,8 +12,9 @@ namespace hocket::synthesizer {
 /// Lower bounds of both, whatever way a chunk takes: what makes the period a proof for every schedule, not only for
 /// those over shortest routes.
 struct SlotTimes {
-  /// A route is held as long as its slowest link needs for `chunk_bytes`, `blocking` for its latency as well. kNever
-  /// for links that are on no way from rank to rank.
+  /// A route is held as long as its slowest link needs for `chunk_bytes`, `blocking` for its latency as well; of a link
+  /// that may carry several at once each takes what its bytes do there. kNever for links that are on no way from rank
+  /// to rank.
   SlotTimes(const topology::Graph& graph, int64_t chunk_bytes, bool blocking);
 
   std::vector<Picoseconds> held, beyond;

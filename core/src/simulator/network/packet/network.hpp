@@ -139,8 +139,8 @@ class PacketNetwork : public PacketState {
       } else if (settings_.arbitration == Arbitration::kFifo) {
         lines_.put_first(channel, [&](const Line& line) { return came_at(line); });
       }
+      if (!admits(engine, id, room_for(lines_[lines_.first(channel)]), now) && !admits_other(engine, id, now)) continue;
       const Line& line = lines_[lines_.first(channel)];
-      if (!admits(engine, id, room_for(line), now)) continue;
       port.turn = turn + 1 == per_link_ ? 0 : turn + 1;
       if (line.of_source()) {
         send(engine, lines_.first(channel), link, now);
@@ -163,6 +163,16 @@ class PacketNetwork : public PacketState {
     channel.starved = !channel.told;
     if (channel.told) engine.schedule(channel.credits.next_at(), NetworkEvent::kRoom, static_cast<uint32_t>(id));
     return false;
+  }
+
+  /// Whether a packet may go on in its ring of buffers where those that want to enter may not; its line is the first
+  /// then.
+  template <class Engine>
+  bool admits_other(Engine& engine, int32_t id, Picoseconds now) {
+    if (ring_of(id / per_link_) < 0) return false;
+    VirtualChannel& channel = lines_.channel(id);
+    lines_.put_first(channel, [&](const Line& line) { return room_for(line); });
+    return admits(engine, id, room_for(lines_[lines_.first(channel)]), now);
   }
 
   /// The source whose turn it is sends a packet.
@@ -243,7 +253,7 @@ class PacketNetwork : public PacketState {
     VirtualChannel& channel = lines_.channel(buffer);
     const Picoseconds gone = add_ps(now, time_on_link(sendings_[packet.sending], packet));
     const Picoseconds at = add_ps(gone, links_[buffer / per_link_].latency_ps);
-    channel.credits.push(at, packet.link_bytes);
+    channel.credits.push(at, place_on(buffer / per_link_, packet.link_bytes));
     if (!std::exchange(channel.starved, false)) return;
     channel.told = true;
     engine.schedule(at, NetworkEvent::kRoom, static_cast<uint32_t>(buffer));
@@ -264,6 +274,7 @@ class PacketNetwork : public PacketState {
     ports_[link].packets += ports_.packets_on(link, packet.payload_bytes);
     engine.occupied(link, now, state.free_at, serialization, sending.flight);
     const Picoseconds tail = add_ps(state.free_at, state.latency_ps);
+    if (converts_) keep_gap(sending, packet, now);
     const bool last = ends(sending, packet);
     if constexpr (requires { engine.moves(id, sending.begin, true, true, now, tail); }) {
       if (packet.offset == 0 && !sending.done) {
@@ -273,7 +284,7 @@ class PacketNetwork : public PacketState {
     if (last) {
       engine.schedule(tail, NetworkEvent::kPacketThere, id);
     } else {
-      if (!takes_all()) lines_.channel(channel_at(sending, packet)).room -= packet.link_bytes;
+      if (!takes_all()) lines_.channel(channel_at(sending, packet)).room -= place_on(link, packet.link_bytes);
       engine.schedule(passed_on_at(packet, sending, now, tail), NetworkEvent::kPacketArrives, id);
     }
     if (lines_.num_waiting(link) > 0 && !ports_[link].awake) wake(engine, link);

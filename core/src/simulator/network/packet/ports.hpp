@@ -24,6 +24,7 @@ class Ports {
     int64_t packets = 0, marked = 0, dropped = 0, pauses = 0;
     int64_t marks_asked = 0;
     int64_t mark_from = 0, mark_all = 0;  // bytes that wait
+    Picoseconds gap_until = 0;            // the NIC before it sends no other message
     Picoseconds paused_ps = 0;
     Level waiting, buffer;
   };

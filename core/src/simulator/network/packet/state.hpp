@@ -88,13 +88,25 @@ class PacketState {
     if (takes_all()) return 0;
     if (!line.of_source()) return room_for(packets_[line.first]);
     const Sending& sending = sendings_[line.first];
-    return sending.begin + 1 == sending.end ? 0 : ports_.bytes_on(*sending.begin, next_payload(sending));
+    if (sending.begin + 1 == sending.end) return 0;
+    const int64_t place = place_on(*sending.begin, ports_.bytes_on(*sending.begin, next_payload(sending)));
+    return ring_of(*sending.begin) < 0 ? place : 2 * place;
   }
   int64_t room_for(const Packet& packet) {
     const Sending& sending = sendings_[packet.sending];
     if (takes_all() || ends(sending, packet)) return 0;
-    return ports_.bytes_on(link_at(sending, packet), packet.payload_bytes);
+    const int32_t link = link_at(sending, packet), ring = ring_of(link);
+    const int64_t place = place_on(link, ports_.bytes_on(link, packet.payload_bytes));
+    const bool enters = ring >= 0 && (packet.hop == 0 || ring_of(sending.begin[packet.hop - 1]) != ring);
+    return enters ? 2 * place : place;
   }
+  /// The ring of buffers that the link's own is in, less than 0: none.
+  int32_t ring_of(int32_t link) const {
+    return settings_.ring_of.empty() ? -1 : settings_.ring_of[static_cast<size_t>(link)];
+  }
+  /// What a packet of so many bytes takes of the buffer behind the link: in a ring as much as any, so that room does
+  /// not break up into pieces that are too small.
+  int64_t place_on(int32_t link, int64_t bytes) { return ring_of(link) < 0 ? bytes : ports_[link].whole_bytes; }
 
   int64_t next_payload(const Sending& sending) const {
     return std::min(sending.bytes - sending.sent, ports_.whole_payload());
@@ -130,6 +142,19 @@ class PacketState {
   Picoseconds time_on_link(const Sending& sending, const Packet& packet) {
     const int32_t link = link_at(sending, packet);
     return time_on(packet.hop == 0 ? link : sending.begin[packet.hop - 1], link, packet.payload_bytes);
+  }
+
+  /// A NIC that has begun with a message takes up no other for a while. What is still to come of messages goes on, so
+  /// that a message alone is not later: that is the NIC's occupancy, not its latency.
+  void keep_gap(const Sending& sending, const Packet& packet, Picoseconds now) {
+    const int32_t link = link_at(sending, packet);
+    const LinkFormat& format = ports_.format(link);
+    if (format.gap_ps == 0 || (packet.hop > 0 && &format == &ports_.format(sending.begin[packet.hop - 1]))) return;
+    Picoseconds& until = ports_[link].gap_until;
+    if (packet.offset == 0) until = add_ps(std::max(until, now), format.gap_ps);
+    if (packet.offset + packet.payload_bytes == sending.bytes) {
+      links_[link].free_at = std::max(links_[link].free_at, until);
+    }
   }
 
   /// When the switch behind the link can pass on a packet whose first byte goes now and whose last one comes at `tail`.
