@@ -25,7 +25,7 @@ def timeline_blocks(facts: PredictionFacts) -> Iterator[Block]:
     yield Figure(
         _chart(facts, rows, 20),
         f"Time from left to right; each of {len(rows[0][1])} parts of it has the colour of what takes most of"
-        f" it.{together} Waiting: in a collective or at a receive, before the last rank has come. Idle: none of these.",
+        f" it.{together} Waiting: in a collective or receive, before the last rank has arrived. Idle: none of these.",
     )
     if facts.timeline.ranks:
         each = [(RanksAlike(np.array([rank])), letters) for rank, letters in enumerate(facts.timeline.ranks)]
