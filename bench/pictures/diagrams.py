@@ -67,11 +67,11 @@ def fidelity() -> str:
     """The network models, from the cheapest to the most detailed."""
     steps = (
         ("bound", "what nothing beats", "microseconds"),
-        ("uncontended", "each message alone", "an event a message"),
-        ("analytical", "alpha-beta, step by step", "an event a message"),
-        ("congestion", "links serve one at a time", "an event a hop"),
-        ("flow", "max-min fair sharing", "an event a rate"),
-        ("packet", "buffers, PFC, ECN, loss", "an event a packet-hop"),
+        ("uncontended", "each message alone", "an event per message"),
+        ("analytical", "alpha-beta, step by step", "an event per message"),
+        ("congestion", "links serve one at a time", "an event per hop"),
+        ("flow", "max-min fair sharing", "an event per rate"),
+        ("packet", "buffers, PFC, ECN, loss", "per packet and hop"),
     )
     canvas = Canvas(900, 250)
     for at, (name, what, cost) in enumerate(steps):
