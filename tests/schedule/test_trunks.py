@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Chunk, Collective, Conditions, Kind, Schedule, lower_bound, retime, verify
 from hocket.schedule.algorithms import build
-from hocket.topology import Topology, rank_routes
+from hocket.topology import Topology, load, rank_routes
 
 GB = 10**9
 
@@ -94,3 +94,37 @@ def test_a_direct_all_to_all_over_a_trunk_of_full_bisection_takes_as_long_as_its
     topology = two_leaves(40, 4)
     schedule = retime(build("direct", Collective(Kind.ALL_TO_ALL, 8, 8_000_000), topology))
     assert schedule.time_ps < 7 * 100_000_000 * 1.01
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_no_link_carries_more_than_its_bandwidth_at_any_time(data: st.DataObject) -> None:
+    """Counted at each start, each with the bandwidth of its slowest link."""
+    spec = data.draw(st.sampled_from(["fat_tree:2x3", "fat_tree:3x2,spines=2", "switch:5"]))
+    uplink = data.draw(st.sampled_from([10, 19, 25, 40]))
+    widths = f"10/{uplink}" if "tree" in spec else "10"
+    topology = load(f"{spec},bandwidth={widths}GB/s,latency=200ns")
+    kind = data.draw(st.sampled_from([Kind.ALL_TO_ALL, Kind.ALL_GATHER, Kind.ALL_REDUCE, Kind.BROADCAST]))
+    collective = Collective(kind, topology.num_ranks, data.draw(st.integers(100, 100_000)))
+    try:
+        schedule = retime(
+            build(data.draw(st.sampled_from(["direct", "one_shot", "bruck", "binomial"])), collective, topology)
+        )
+    except ScheduleError:
+        return
+    verify(schedule)
+    spans: dict[int, list[tuple[int, int, int]]] = {}
+    for chunk, route, start in zip(schedule.chunk, schedule.route, schedule.start_ps.tolist(), strict=True):
+        size, at = int(collective.chunk_bytes[chunk]), start
+        links = schedule.route_links[schedule.route_offset[route] : schedule.route_offset[route + 1]].tolist()
+        while links:
+            ends = [place for place, link in enumerate(links) if topology.dst[link] < topology.num_ranks]
+            part, links = links[: ends[0] + 1], links[ends[0] + 1 :]
+            rate = int(topology.bandwidth[part].min())
+            wire = -(-size * 10**12 // rate)
+            for link in part:
+                spans.setdefault(link, []).append((at, at + wire, rate))
+            at += wire + int(topology.latency_ps[part].sum())
+    for link, held in spans.items():
+        for begin, _, _ in held:
+            assert sum(rate for first, last, rate in held if first <= begin < last) <= topology.bandwidth[link]
