@@ -20,7 +20,7 @@ __all__ = ["main", "make_trace"]
 
 
 def make_trace(num_nodes: int, num_names: int) -> Trace:
-    """A trace with 6 or 7 fields and 2 to 5 attributes a node, and `num_names` different node names."""
+    """A trace with 6 or 7 fields and 2 to 5 attributes per node, and `num_names` different node names."""
     builder = TraceBuilder({"schema": "1.0.0", "rank": 0, "world_size": 8})
     for node in range(num_nodes):
         name = f"model.layers.{node % num_names}.op"

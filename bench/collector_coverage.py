@@ -68,7 +68,7 @@ def collect(folder: Path, hook: str, compiler: str) -> None:
 
 
 def recorded_by_step(folder: Path) -> dict[int, list[Counter[str]]]:
-    """The recorded operations of each step, a counter a rank."""
+    """The recorded operations of each step, a counter per rank."""
     found: dict[int, list[Counter[str]]] = {}
     for rank in range(RANKS):
         recording = read_recording(stream_path(find_job(folder).path, rank))

@@ -1,6 +1,6 @@
 """What the collector costs a job, with each of its hooks: CPU time a collective, memory, file, share of a step.
 
-Run: `python -m hocket.bench.collector_overhead`, on a quiet machine. Goals: at most 5 us a collective for its record,
+Run: `python -m hocket.bench.collector_overhead`, on a quiet machine. Goals: at most 5 us per collective for its record,
 10 with its completion, less than 1 % of the transformer example's step, memory that stays flat over a million
 collectives, at most 200 B of stream each. CPU time is that of all threads. The processes take turns, so that a busy
 machine disturbs all alike, and the best round of each counts.
@@ -121,7 +121,7 @@ def print_costs(workers: Workers) -> float:
 
 
 def print_memory(workers: Workers, folders: dict[str, str]) -> None:
-    print(f"\n{MILLION:,} asynchronous calls: resident memory before and after, stream bytes a call")
+    print(f"\n{MILLION:,} asynchronous calls: resident memory before and after, stream bytes per call")
     for mode, worker in workers.items():
         path = stream_path(find_job(folders[mode]).path, 0)
         _, before = worker.submit(measure, "asynchronous", CALLS).result()

@@ -66,7 +66,7 @@ class Case:
 def measure(
     cases: Sequence[Case], prefixes: Sequence[Sequence[str]], place: Mapping[str, str]
 ) -> list[dict[str, dict[str, float]]]:
-    """`Cost`s of `stock` and `program` for each size of each case, on a process a rank, started after its prefix."""
+    """`Cost`s of `stock` and `program` for each size of each case, on a process per rank, started after its prefix."""
     with socket.socket() as free:
         free.bind(("", 0))
         port = free.getsockname()[1]

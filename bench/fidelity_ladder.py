@@ -4,7 +4,7 @@ Run: python -m hocket.bench.fidelity_ladder [--ranks 64] [--limit 60] [--csv lad
 
 Packets have no headers to speak of (6 bytes, the least that ns-3 takes), so that all models carry the same bytes.
 `stored` is with switches that store what they pass on, as ns-3's do. ns-3 is asked where it is installed
-(docs/network-models.md#ns-3-the-witness), which takes a minute of 64 ranks, and many of 128: with `--limit` a number
+(docs/network-models.md#ns-3), which takes a minute of 64 ranks, and many of 128: with `--limit` a number
 that takes more seconds than that is left out, as `late`.
 """
 

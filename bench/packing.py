@@ -28,7 +28,7 @@ LINKS = "bandwidth=50GiB/s,latency=500ns"
 
 @dataclass(frozen=True)
 class Case:
-    """1 GiB on a topology, in so many chunks a rank."""
+    """1 GiB on a topology, in so many chunks per rank."""
 
     topology: str
     chunks: int

@@ -1,6 +1,6 @@
 """MSCCL++ plans: verdicts, mutations found, ops of small plans, seconds to lower and prove large ones.
 
-Ops count those of all ranks; `one block`: the plan that bundles have for small messages, of one thread block a rank.
+Ops count those of all ranks; `one block`: the plan that bundles have for small messages, of one thread block per rank.
 
 Example: python -m hocket.bench.plans
 

@@ -59,7 +59,7 @@ def main() -> None:
     topology = load(SPEC)
     ranks = topology.num_ranks
     shift = [(rank + ranks // 2) % ranks for rank in range(ranks)]
-    heads = ("least", "median", "95 %", "most")
+    heads = ("min", "median", "95 %", "max")
     print(f"{'case':<20} {'routing':<9} {'runs':>4} " + " ".join(f"{head:>6}" for head in heads))
     for routing in (*ONCE, "ecmp"):
         many = seeds if routing == "ecmp" else range(1)

@@ -63,7 +63,7 @@ def whole_sweep(points: int, jobs: int) -> None:
                 f" here, {1e3 * there / count:.3f} ms in workers"
             )
         kept = (folder / "swept" / "answers.sqlite").stat().st_size
-        print(f"{kept / count:.0f} bytes a point in answers.sqlite")
+        print(f"{kept / count:.0f} bytes per point in answers.sqlite")
 
 
 def _children() -> float:

@@ -1,6 +1,6 @@
 """The calibrated topology: `hocket simulate` on it takes as long as was measured, for small and for large sizes.
 
-A topology has one latency and one bandwidth a link, not three protocols, so two points of the model are met: the
+A topology has one latency and one bandwidth per link, not three protocols, so two points of the model are met: the
 smallest size measured, by the latencies, and the largest up to 1 GiB, by the bandwidths. Both are solved for with the
 simulator itself, inside a machine first, then between machines.
 """

@@ -88,7 +88,7 @@ def _poor(calibration: Calibration, levels: dict[str, TopologyLevel]) -> Iterato
             " machine with less than the topology says"
         )
         yield Disagreement(
-            f"{level}: {curve.name} uses at most {format_bandwidth(rate)} a rank of the"
+            f"{level}: {curve.name} uses at most {format_bandwidth(rate)} per rank of the"
             f" {format_bandwidth(has.bandwidth)} that the topology says ({part:.0%})",
             because,
         )
@@ -147,7 +147,7 @@ def _apart(calibration: Calibration) -> Iterator[Disagreement]:
         least, most = min(rates, key=lambda each: each[0]), max(rates, key=lambda each: each[0])
         if most[0] / most[1] > 1.25 * least[0] * least[1]:
             yield Disagreement(
-                f"{least[2].curve.name} gets {format_bandwidth(least[0])} a rank between machines,"
+                f"{least[2].curve.name} gets {format_bandwidth(least[0])} per rank between nodes,"
                 f" {most[2].curve.name} {format_bandwidth(most[0])}",
                 "a node or rail of the slower run is degraded (run pairs of its nodes), the fabric is oversubscribed,"
                 " or NCCL chose another algorithm",

@@ -50,7 +50,7 @@ class WrittenTimeline:
 def write_timeline(
     traces: TraceSource, path: Path | str, about: Mapping[str, Any] | None = None, part: MeasuredPart | None = None
 ) -> WrittenTimeline:
-    """Writes Chrome trace JSON (`hocket.base.trace_events`), a process a rank, and `about` beside
+    """Writes Chrome trace JSON (`hocket.base.trace_events`), a process per rank, and `about` beside
     them; of all nodes that `part` wants.
 
     A rank has tracks for computation, memory and communication, as many as are needed for what overlaps; arrows lead

@@ -49,7 +49,7 @@ class CollectiveType(IntEnum):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """One rank's execution trace: a row a node, in file order, n rows.
+    """One rank's execution trace: a row per node, in file order, n rows.
 
     `id` uint64; `type` uint8 (NodeType); `name` int32, an index into `strings`; `start_us`, `duration_us` uint64 (the
     schema's fields); `duration_ns` int64: Hocket's attribute `duration_ns` where present, else 1000 * duration_us.

@@ -137,7 +137,7 @@ def read_nccl_log(path: Path | str) -> NcclLog:
 
 
 def _tables(messages: list[tuple[str, str]]) -> Iterator[tuple[TableEntry, ...]]:
-    """The tables that were printed: blocks of three algorithms side by side, a row a collective."""
+    """The tables that were printed: blocks of three algorithms side by side, a row per collective."""
     entries: list[TableEntry] = []
     columns: list[str] = []
     for place, text in messages:

@@ -218,7 +218,7 @@ def _name(issued: Issued) -> str:
 
 
 def _cycle(hangs: Sequence[Hang]) -> tuple[str, ...]:
-    """Ranks each of which waits for the next, the last for the first; a phrase a rank."""
+    """Ranks each of which waits for the next, the last for the first; a phrase per rank."""
     waits: dict[int, dict[int, str]] = {}
     for hang in hangs:
         for waiting in hang.waiting:

@@ -23,7 +23,7 @@ def render(summary: RecordingSummary) -> str:
         f"clocks: {summary.clock}; worst residual {_time(summary.clock_residual_ns)}",
         "",
         *_table("group|name|members", map(_group_cells, summary.groups)),
-        *_table("operation|group|count|least size|total size|transfer|skew", map(_kind_cells, summary.kinds)),
+        *_table("operation|group|count|min size|total size|transfer|skew", map(_kind_cells, summary.kinds)),
         *_table("rank|operations|elapsed|compute|communication|exposed|last|delay", map(_rank_cells, summary.ranks)),
     ]
     if summary.nccl:

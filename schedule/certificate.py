@@ -51,7 +51,7 @@ def _capacity_prices(traffic: Traffic, topology: Topology, holding: Holding) -> 
     links, nodes, columns = topology.num_links, topology.num_nodes, len(sources) * topology.num_links + 1
     holds = traffic.holds(topology, holding)
     hold = holds / holds.max()
-    # A row a source and node: what comes in less what goes out; then a row a link: its hold less the time.
+    # A row a source and node: what comes in less what goes out; then a row per link: its hold less the time.
     flow = np.arange(len(sources) * links)
     source, link = flow // links, flow % links
     capacity = len(sources) * nodes

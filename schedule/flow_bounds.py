@@ -88,7 +88,7 @@ def path_bounds(
     rounds = min(_MOST_ROUNDS, _PRICE_WORK // work)
     if rounds >= _FEWEST_ROUNDS:
         prices = traffic.prices(topology, holding, rounds, least_ps)
-        yield Bound(traffic.bound(topology, holding, prices, least_ps), "traffic over the cheapest ways")
+        yield Bound(traffic.bound(topology, holding, prices, least_ps), "traffic over the cheapest routes")
 
 
 def _guesses(topology: Topology) -> Iterator[tuple[NDArray[np.int64], str]]:

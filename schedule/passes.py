@@ -29,7 +29,7 @@ class Passes:
     A step's chunks go in messages of at most `chunks_per_message`, each of them cut in up to `slices` equal parts of at
     least `least_slice` bytes (but for the last), which are passed on one by one. A buffer of a connection holds
     `fifo_depth` such parts. Every byte of data is `wire` bytes on the links. `pace`: what the kernels take beside that;
-    None: no time, and one buffer a connection. `crossings`: over which ports messages go from machine to machine, by
+    None: no time, and one buffer per connection. `crossings`: over which ports messages go from machine to machine, by
     connection (sender, receiver, channel); the others take the shortest way.
     """
 

@@ -67,7 +67,7 @@ class SwitchProgram:
         if chunks < 1 or n * chunks > _MAX_PLACES:
             raise ScheduleError(f"{chunks} chunks on each of {n} ranks: expected 1 to {_MAX_PLACES} in all")
         if len(self.runs) > chunks:
-            raise ScheduleError(f"{len(self.runs)} runs of {chunks} chunks: expected one a chunk at most")
+            raise ScheduleError(f"{len(self.runs)} runs of {chunks} chunks: expected one per chunk at most")
         if self.kind.in_blocks and chunks % n:
             raise ScheduleError(f"{self.kind} on {n} ranks in {chunks} chunks: expected a multiple of the ranks")
         if not 0 <= self.root < n:

@@ -22,7 +22,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SimulatedCurve:
-    """A topology and an algorithm. `columns`, a row a size, ascending: `size_bytes`, `time_ps`, `bound_ps` (int64),
+    """A topology and an algorithm. `columns`, a row per size, ascending: `size_bytes`, `time_ps`, `bound_ps` (int64),
     `algbw`, `busbw` (bytes/s), `ratio`, `regime` (latency or bandwidth) and `used_algorithm`. `floor_ps` is the time
     without any bytes; `knee_bytes` the size at which the time is twice that (None: not between the sizes); `fit`
     Hockney's alpha and beta (None: one size). `assumed` of how its sizes were simulated, beside the machine; `routing`

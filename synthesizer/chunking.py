@@ -59,7 +59,7 @@ class ChunkChoice:
 
 
 def choose_chunks(cut: Callable[[int], Problem], search: Search, engine: str = AUTO) -> ChunkChoice:
-    """What short searches find for the problem `cut` into so many chunks a rank, for whichever number is the best.
+    """What short searches find for the problem `cut` into so many chunks per rank, for whichever number is the best.
 
     First 1, 2, 4, 8, 16, then numbers between, in the order of what their bounds and their neighbours promise, then on
     with 32, 64, ... in the same way, at last the native algorithms alone with twice the best and more. Numbers whose

@@ -169,7 +169,7 @@ class Problem:
         return replace(self, topology=lanes.topology, lanes=lanes)
 
     def cut(self, chunks: int) -> "Problem":
-        """The same with another number of chunks a rank."""
+        """The same with another number of chunks per rank."""
         return replace(self, collective=replace(self.collective, chunks_per_rank=chunks))
 
     @property

@@ -56,7 +56,7 @@ def program(
 
 
 def ring_all_reduce(n: int) -> Program:
-    """In place, one thread block a rank: s, rrcs..., rcs..., r."""
+    """In place, one thread block per rank: s, rrcs..., rcs..., r."""
 
     def steps(rank: int) -> Iterable[Step]:
         last = 2 * n - 2
@@ -70,7 +70,7 @@ def ring_all_reduce(n: int) -> Program:
 
 
 def exchange(kind: Kind, n: int) -> Program:
-    """all_gather or all_to_all, out of place: one thread block a peer, and one for the rank's own copy. f = 2."""
+    """all_gather or all_to_all, out of place: one thread block per peer, and one for the rank's own copy. f = 2."""
     f = 2
 
     def blocks(rank: int) -> Iterable[ThreadBlock]:

@@ -48,7 +48,7 @@ def eccentricity_ps(
 
 
 def all_gather_cut(graph: Graph, max_work: int = 100_000) -> Cut:
-    """The set of nodes with the most ranks per leaving bandwidth: with b bytes a rank an all-gather takes at least
+    """The set of nodes with the most ranks per leaving bandwidth: with b bytes per rank an all-gather takes at least
     b * ranks / bandwidth seconds.
 
     The optimum that fluid spanning-tree packings reach (ForestColl, arXiv 2402.06787), by Dinkelbach's method over

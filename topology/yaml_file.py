@@ -111,7 +111,7 @@ def from_file(document: YamlDocument) -> Topology:
     if len(file.machine) != topology.num_ranks:
         raise FormatError(
             f"{document.where('$.machine')}: {len(file.machine)} machines for {topology.num_ranks} ranks: "
-            "give one a rank"
+            "give one per rank"
         )
     return replace(topology, machine=np.array(file.machine, np.int32))
 

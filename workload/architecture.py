@@ -1,6 +1,6 @@
 """Architectures of networks, and what a rank computes and communicates of them under a plan of parallelism.
 
-Per block of p parameters (w of them read in a pass), f forward FLOPs, i input and o output elements a sample, for a
+Per block of p parameters (w of them read in a pass), f forward FLOPs, i input and o output elements per sample, for a
 batch b, elements of e bytes and k ranks that share the model, every pass computes f*b/k operations and moves
 e*(w/k + b*(i + o/k)) bytes; input and weight gradient cost as much as the forward pass. Shares are rounded up.
 """
@@ -53,7 +53,7 @@ class Block:
 class Architecture:
     """A published network.
 
-    `batch` is the usual number of samples a replica and step, `sample` says what one is. `heads` must be divisible by
+    `batch` is the usual number of samples per replica and step, `sample` says what one is. `heads` must be divisible by
     the number of model-parallel ranks (1: any number). `update_bytes` is what the optimizer moves for a parameter.
     """
 
@@ -105,7 +105,7 @@ def to_network(
     gradient_bytes: int = 4,
 ) -> Network:
     """What one rank does: weights and activations of `element_bytes`, weight gradients communicated as
-    `gradient_bytes`, `batch` samples a replica.
+    `gradient_bytes`, `batch` samples per replica.
 
     Raises TraceError when the plan cannot share the network.
     """
@@ -160,7 +160,7 @@ def _layer(block: Block, share: _Share) -> Layer:
 def _notes(architecture: Architecture, share: _Share, tables: bool) -> tuple[str, ...]:
     notes = [
         f"{architecture.title}: {architecture.parameters} parameters ({architecture.source})",
-        f"a replica takes {share.batch} samples a step, each {architecture.sample}",
+        f"a replica takes {share.batch} samples per step, each {architecture.sample}",
         f"weights and activations of {share.element_bytes} bytes, weight gradients communicated as "
         f"{share.gradient_bytes}; the optimizer moves {share.update_bytes} bytes a parameter",
     ]

@@ -1,7 +1,7 @@
 """Workload text files of ASTRA-sim 1.0.
 
 The first line names the parallelism, with options (`HYBRID_TRANSFORMER model_parallel_NPU_group: 4`); the second has
-the number of layers; then comes a line a layer: name, an unused number, and for forward, input gradient and weight
+the number of layers; then comes a line per layer: name, an unused number, and for forward, input gradient and weight
 gradient the computation (cycles of 1 ns), the collective and its bytes; the update time; and, in HYBRID_CUSTOMIZED,
 the parallelism of the layer.
 """

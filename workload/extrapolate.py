@@ -3,7 +3,7 @@
 What grows spans the copies (the data-parallel group of a training job); all other groups, and messages, stay within a
 copy. Sizes, as a rank's input, in a group that grows by a factor:
 
-- all_reduce, broadcast, reduce, gather, all_to_all: unchanged (gradient buckets, tokens a rank);
+- all_reduce, broadcast, reduce, gather, all_to_all: unchanged (gradient buckets, tokens per rank);
 - all_gather: divided by it, rounded up: what is gathered stays as large (sharded parameters: FSDP, ZeRO);
 - reduce_scatter: unchanged, so a rank's part of the result is divided by it;
 - scatter: multiplied by it, so a rank's part stays.

@@ -59,7 +59,7 @@ TOOLS = (
         (
             "constants in C++",
             "any graph of at most one link a pair",
-            "a chunk a link at a time, latency + serialization",
+            "a chunk per link at a time, latency + serialization",
             "all_gather",
             "yes, without a seed",
             "no",
@@ -76,7 +76,7 @@ TOOLS = (
         (
             "one call",
             "the nodes that it finds, or a topology file",
-            "latency and bandwidth a channel",
+            "latency and bandwidth per channel",
             "all_reduce, all_gather, reduce_scatter, broadcast, reduce",
             "chooses among its own",
             "no",

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from hocket.bench.pictures import diagrams, predictions, schedules
+from hocket.bench.pictures import diagrams, jobs, libraries, networks, predictions, programs, schedules
 
 __all__ = ["IMAGES", "PICTURES"]
 
@@ -22,4 +22,17 @@ PICTURES: dict[str, Callable[[], str]] = {
     "step": predictions.step,
     "rank-times": predictions.traffic,
     "link-heat": predictions.link_heat,
+    "deploy": diagrams.deployment,
+    "data-flow": diagrams.data_flow,
+    "served-call": diagrams.served_call,
+    "recording": jobs.recording,
+    "pipelines": jobs.pipelines,
+    "shapes": networks.shapes,
+    "incast": networks.incast,
+    "traffic-load": networks.load_curves,
+    "nccl-choices": libraries.nccl_choices,
+    "nccl-terms": libraries.nccl_terms,
+    "calibrated": libraries.calibrated,
+    "thread-blocks": programs.thread_blocks,
+    "engines": programs.engines,
 }

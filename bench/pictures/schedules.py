@@ -105,7 +105,7 @@ def algorithm_table() -> str:
 
 
 def _ratio(name: str, size: int, topology: Topology, bound: int) -> float | None:
-    """The best of 1, 4 and 8 chunks a rank; None where the algorithm cannot do it there."""
+    """The best of 1, 4 and 8 chunks per rank; None where the algorithm cannot do it there."""
     times = []
     for chunks in (1, 4, 8):
         with suppress(HocketError):

@@ -1,4 +1,4 @@
-"""Measurements as CSV, a line a size: the columns of nccl-tests with what its header says."""
+"""Measurements as CSV, a line per size: the columns of nccl-tests with what its header says."""
 
 import csv
 import io

@@ -81,7 +81,7 @@ PROGRAMS = (
     NcclBuilder(
         name="PAT",
         summary="each rank's block down, or its sum up, a binomial tree of its own",
-        needs="one GPU a machine, or `NCCL_PAT_ENABLE=1`",
+        needs="one GPU per node, or `NCCL_PAT_ENABLE=1`",
         source="include/collectives.h",
         example="nccl:pat",
         kinds=(

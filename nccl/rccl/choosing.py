@@ -100,7 +100,7 @@ def _rule_of(arch: str, cluster: Cluster, name: str) -> str:
     """What `_by_rule` goes by."""
     if cluster.nodes == 1:
         return f"{name} up to {_LL_ON_A_NODE[arch, name]} B a rank inside a node is LL"
-    return f"over several nodes the protocol of {name} goes by the bytes a rank"
+    return f"over several nodes the protocol of {name} goes by the bytes per rank"
 
 
 def _threads(arch: str, protocol: int) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RcclModel"]
 
-_ON_ONE_NODE = "is for several machines"
+_ON_ONE_NODE = "is for several nodes"
 _NO_KERNEL = "does not do the collective"
 _OFF = "RCCL has it off inside a node"
 

@@ -28,7 +28,7 @@ class TuningTable:
 
     `step_us` by what a step goes over: xGMI, PCI, the network. `bandwidth_ratio` of the links' for up to two nodes, and
     for more. The corrections of a bandwidth by the size's power of two, 64 B first. On several nodes `protocols` (LL,
-    LL128) replace what the times say, and `channels` (bytes a rank: above, most, channels) the kernel's channels.
+    LL128) replace what the times say, and `channels` (bytes per rank: above, most, channels) the kernel's channels.
     """
 
     step_us: tuple[tuple[_Row, _Row], ...]

@@ -57,13 +57,13 @@ def _never(rule: TunerRule) -> Iterator[str]:
     if rule.algorithm in (_NVLS_TREE, _COLLNET_DIRECT, _COLLNET_CHAIN) and rule.nodes[1] == 1:
         yield f"{name} is for several nodes: on one the rule never takes effect"
     if rule.algorithm in (_NVLS, _NVLS_TREE) and 2 <= rule.ranks[1] <= rule.nodes[0]:
-        yield f"{name} needs several GPUs a node: with one the rule never takes effect"
+        yield f"{name} needs several GPUs per node: with one the rule never takes effect"
 
 
 def _ignored(rule: TunerRule) -> Iterator[str]:
     """What of a rule NCCL may not do."""
     if rule.algorithm == _PAT and rule.nodes[1] < rule.ranks[0]:
-        yield "PAT needs one GPU a node, or NCCL_PAT_ENABLE=1"
+        yield "PAT needs one GPU per node, or NCCL_PAT_ENABLE=1"
     nodes = 1 if rule.nodes[1] == 1 else 2
     if rule.channels and rule.algorithm != ANY and not limits_channels(rule.algorithm, nodes):
         yield (

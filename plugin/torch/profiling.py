@@ -16,7 +16,7 @@ from hocket.recording.stream import Stream, record
 __all__ = ["OperatorProfiler"]
 
 _UNWRITTEN = "its process ended before its profile was written"
-_YIELDED = "the script profiles itself, and PyTorch has one profiler a process"
+_YIELDED = "the script profiles itself, and PyTorch has one profiler per process"
 
 
 class OperatorProfiler:

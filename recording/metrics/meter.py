@@ -223,7 +223,7 @@ class Meter:
                 "rank_late_seconds",
                 "counter",
                 "seconds",
-                "How much later than the first rank this one came to its collectives, several at one time once.",
+                "How much later than the first rank this one reached its collectives, several at one time once.",
                 {n: r.late.ns / SECOND for n, r in ranks.items() if r.knows_lateness},
             ),
             per_rank(

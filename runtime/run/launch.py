@@ -1,4 +1,4 @@
-"""Runs a job on one worker a rank and hands on what they measure."""
+"""Runs a job on one worker per rank and hands on what they measure."""
 
 import pickle
 from collections.abc import Iterator

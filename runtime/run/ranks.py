@@ -111,7 +111,7 @@ class EngineRanks:
 
 
 def _gathering(num_ranks: int, rank: int, exchanging: bool) -> native.Program:
-    """An all_gather of a chunk a rank, round a ring."""
+    """An all_gather of a chunk per rank, round a ring."""
     algorithm = ServedProgram("gathering", _ring(num_ranks))
     return algorithm.exchanging_part(rank, in_place=False) if exchanging else algorithm.part(rank)
 

@@ -38,7 +38,7 @@ def bine(collective: Collective) -> Moves:
 NATIVE = (
     NativeAlgorithm(
         name="bine",
-        summary="binomial trees and butterflies on shorter ways",
+        summary="binomial trees and butterflies over shorter routes",
         source="De Sensi et al., Bine trees: enhancing collective operations by optimizing communication locality, SC"
         " 2025",
         needs="n a power of two",

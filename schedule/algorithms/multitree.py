@@ -54,7 +54,7 @@ def _grow(n: int, src: _Ranks, dst: _Ranks, name: str) -> Moves:
 NATIVE = (
     NativeAlgorithm(
         name="multitree",
-        summary="a spanning tree a rank, grown together so that no link is used twice in a step",
+        summary="a spanning tree per rank, grown together so that no link is used twice in a step",
         source="Huang et al., Communication algorithm-architecture co-design for distributed deep learning, ISCA 2021",
         needs="links between the ranks themselves",
         forms=(

@@ -15,7 +15,7 @@ __all__ = ["Form", "NativeAlgorithm", "anywhere", "unalike"]
 @dataclass(frozen=True)
 class Form:
     """What it takes for some kinds, in words: how many steps, and what a rank sends at most, of a buffer of S bytes (as
-    nccl-tests counts them) over n ranks, in f chunks a rank; `note` says how they are done."""
+    nccl-tests counts them) over n ranks, in f chunks per rank; `note` says how they are done."""
 
     kinds: tuple[Kind, ...]
     steps: str

@@ -91,7 +91,7 @@ def _all_chunks(sizes: Sequence[int]) -> Symmetry:
 NATIVE = (
     NativeAlgorithm(
         name="one_shot",
-        summary="everybody sends everybody all that it has, and adds what comes: one latency",
+        summary="everybody sends everybody all that it has, and adds what arrives: one latency",
         source="MSCCL++'s all-pairs all_reduce; one-shot of TensorRT-LLM, vLLM and NVSHMEM",
         forms=(Form((Kind.ALL_REDUCE,), "1", "S(n-1)"),),
         moves=one_shot,

@@ -14,7 +14,7 @@ _PICOSECONDS_PER_SECOND = 1e12
 
 
 def collective_table(prediction: Prediction) -> Columns:
-    """A row a collective, in the order of the traces.
+    """A row per collective, in the order of the traces.
 
     `kind`; `group`, the name of its process group; `ranks`, how many; `size_bytes` as in `Collective`; `algorithm`;
     `start_ps`, when the first member came; `ready_ps`, when the last did; `finish_ps`; `wait_ps` = ready - start;
@@ -71,7 +71,7 @@ def sort_table(prediction: Prediction) -> Columns:
 
 
 def group_table(prediction: Prediction) -> Columns:
-    """A row a process group and kind of collective, with the columns of `sort_table` (`size_bytes`: mean, rounded
+    """A row per process group and kind of collective, with the columns of `sort_table` (`size_bytes`: mean, rounded
     down); one of the groups that do alike, where it stands for them."""
     return _summed(prediction, ("group", "kind", "ranks"), np.ones(len(prediction.collectives), np.int64))
 

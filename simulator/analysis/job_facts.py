@@ -97,7 +97,7 @@ def job_facts(
         memory_bytes=tuple(memory.values()),
         stages=tuple(memory),
         capacity_bytes=min((found.memory_bytes for found in names.values()), default=0),
-        notes=(f"{unknown}: tokens and operations a step are not known",) if unknown and tells else (),
+        notes=(f"{unknown}: tokens and operations per step are not known",) if unknown and tells else (),
     )
 
 

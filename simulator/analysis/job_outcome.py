@@ -57,7 +57,7 @@ class DimensionTime:
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
     """Of a step on `ranks` accelerators: `step_ps` and `bound_ps`, the mean step and the least that any schedule needs;
-    tokens a second, the model FLOPs utilisation; `memory_bytes` of the fullest rank and the accelerator's
+    tokens per second, the model FLOPs utilisation; `memory_bytes` of the fullest rank and the accelerator's
     `capacity_bytes`, 0 where nothing tells; the longest computation over the mean, less one; `parts` that add up to the
     step. Of a job that was `skipped`, a sentence, what is known without a simulation, and `because`."""
 

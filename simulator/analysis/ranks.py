@@ -17,7 +17,7 @@ COMMUNICATION = (NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE, NodeKind.
 
 
 def rank_table(prediction: Prediction) -> Columns:
-    """A row a rank, int64 picoseconds: `finish_ps`; `compute_ps`; `communication_ps`, in which it takes part in a
+    """A row per rank, int64 picoseconds: `finish_ps`; `compute_ps`; `communication_ps`, in which it takes part in a
     collective or a message; `overlapped_ps`, in which it does both; `exposed_ps` = finish - compute; `idle_ps`, the
     part of it in which it does neither, and `exposed_wait_ps`, that in which all its communications wait for another
     rank to come; `waited_ps` for other ranks and `caused_wait_ps` to them (sums over

@@ -10,7 +10,7 @@ __all__ = ["step_table"]
 
 
 def step_table(prediction: Prediction) -> Columns:
-    """A row a step: `step`, its number; `start_ps`, when the first of its nodes starts on any rank, `finish_ps`, when
+    """A row per step: `step`, its number; `start_ps`, when the first of its nodes starts on any rank, `finish_ps`, when
     the last ends, and `time_ps` between. Nodes that take no time do not count. No rows where no steps are told
     (`hocket.chakra.steps`)."""
     number = prediction.workload.step

@@ -12,7 +12,7 @@ from hocket.synthesizer.search import Search
 
 __all__ = ["ENGINES", "Matching"]
 
-# It counts the holders of every chunk around every rank: some 10 bytes a pair.
+# It counts the holders of every chunk around every rank: some 10 bytes per pair.
 _MOST_PAIRS = 200_000_000
 
 

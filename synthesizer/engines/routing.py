@@ -42,7 +42,7 @@ class Routing(NamedEngine):
     all_to_all, gather and scatter, also of uneven blocks."""
 
     name: str = "routing"
-    summary: str = "loads balanced over all ways"
+    summary: str = "load balanced over all routes"
     collectives: str = "all_to_all, gather, scatter"
     needs: str = "any"
     size: str = "hundreds of ranks"

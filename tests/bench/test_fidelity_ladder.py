@@ -58,4 +58,4 @@ def test_both_regimes_of_the_first_paper() -> None:
     for name in ("packets", "ns-3")[: 1 + witnessed]:
         assert figures[f"slope of the floor, {name}"] < 0.1
         assert figures[f"slope of the ramp, {name}"] > 0.9
-        assert figures[f"floor / (steps x latency), {name}"] == pytest.approx(2, rel=0.03)  # two links a step
+        assert figures[f"floor / (steps x latency), {name}"] == pytest.approx(2, rel=0.03)  # two links per step

@@ -23,7 +23,13 @@ def test_every_image_is_shown() -> None:
     assert {path.name for path in Path(IMAGES).iterdir()} <= shown
 
 
-@pytest.mark.parametrize("name", ["architecture", "slurm", "models", "algorithm-steps", "mesh-schedule"])
+AS_DRAWN = (
+    "architecture", "slurm", "models", "deploy", "data-flow", "served-call", "algorithm-steps", "mesh-schedule",
+    "shapes", "recording", "thread-blocks",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AS_DRAWN)
 def test_what_no_prediction_changes_is_as_drawn_today(name: str) -> None:
     drawn = (IMAGES / f"{name}.svg").read_text(encoding="utf-8")
     assert PICTURES[name]() == drawn, f"python -m hocket.bench.pictures {name}"

@@ -66,7 +66,7 @@ def _write(schedule: Schedule, path: Path) -> list[str]:
     with atomic_write(path) as file:
         for chunk in range(schedule.collective.num_chunks):
             file.write(" ".join(map(str, schedule.dst[schedule.chunk == chunk])) + "\\n")
-    return [f"{path}: a line a chunk"]
+    return [f"{path}: a line per chunk"]
 
 
 FORMATS = (ScheduleFormat(name="walks", summary="where each chunk goes", write=_write),)
@@ -81,7 +81,7 @@ def test_a_format_of_schedules_is_a_file_and_a_line(tmp_path: Path) -> None:
     ring = ["-t", RING.format(bandwidth="50GB/s"), "-s", "64MiB", "--engine", "native:ring", "-o", made]
     assert house.hocket("synthesize", "all_gather", *ring).returncode == 0
     done = house.hocket("translate", made, "--to", "walks", "-o", walks)
-    assert (done.returncode, done.stdout) == (0, f"{walks}: a line a chunk\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{walks}: a line per chunk\n"), done.stderr
     assert "1 2 3 4 5 6 7" in Path(walks).read_text(encoding="utf-8").splitlines()
     assert "walks" in house.hocket("translate", "--help").stdout
     assert "`walks`" in house.table("formats")

@@ -58,7 +58,7 @@ def test_generated_programs_are_right_without_fifos(
 
 
 def two_ranks(kind: Kind, *steps: tuple[Step, Step]) -> Program:
-    """In place, two chunks; one thread block a rank, each connected to the other."""
+    """In place, two chunks; one thread block per rank, each connected to the other."""
     gpus = tuple(Gpu(2, 2, 0, (ThreadBlock(1 - rank, 1 - rank, 0, mine),)) for rank, mine in enumerate(steps))
     return Program("two", kind, 2, 1, "Simple", True, False, 0, 0, gpus)
 

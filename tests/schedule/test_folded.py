@@ -43,7 +43,7 @@ def ring_gather(n: int, chunks: int = 1) -> FoldedSchedule:
 
 def test_one_link_says_what_all_do() -> None:
     schedule = ring_gather(5, chunks=2)
-    # 4 chunks a rank in pieces of two, of 5 ranks
+    # 4 chunks per rank in pieces of two, of 5 ranks
     assert (schedule.num_representatives, schedule.num_transfers) == (8, 40)
     # 4 hops, and the second piece 20 ps behind the first
     assert schedule.time_ps == 4 * STEP_PS + 20

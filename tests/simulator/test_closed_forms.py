@@ -42,7 +42,7 @@ def log2(ranks: int) -> int:
 
 
 # Textbooks' alpha-beta: messages of bytes `m` take a + m b, in steps of which each waits for the one before. `n` ranks,
-# a buffer of `s` bytes, `f` chunks a rank (or of the buffer that a root has).
+# a buffer of `s` bytes, `f` chunks per rank (or of the buffer that a root has).
 TEXTBOOK: dict[tuple[Kind, str], Callable[[int, int, int, int, int], int]] = {
     (Kind.ALL_REDUCE, "ring"): lambda n, s, f, a, b: 2 * (n - 1) * (a + s // n * b),
     (Kind.ALL_GATHER, "ring"): lambda n, s, f, a, b: (n - 1) * (a + s // n * b),

@@ -99,7 +99,7 @@ def test_events_are_those_of_messages_however_often_links_wake_up() -> None:
 
 
 def test_ties_of_messages_without_bytes_break_alike() -> None:
-    # 16 pieces of 5 chunks a rank hold a byte each or none; last in, first out on one class of links.
+    # 16 pieces of 5 chunks per rank hold a byte each or none; last in, first out on one class of links.
     topology = load("switch:4xswitch:4,bandwidth=1GB/s,latency=0ns")
     collective = Collective(Kind.ALL_GATHER, 16, 16, 5)
     planned = CollectivePlan(pattern("swing", collective, topology), "swing")

@@ -23,7 +23,7 @@ BLOCK, SERIALIZATION, LATENCY = 8 * 2**20, 156_250 * NS, 500 * NS
 
 
 def gather(ranks: int, shape: str, **options: str) -> int:
-    """Picoseconds of an all_gather of one block a rank, everybody sending to everybody."""
+    """Picoseconds of an all_gather of one block per rank, everybody sending to everybody."""
     machine = load(f"{shape}:{ranks},bandwidth=50GiB/s,latency=500ns")
     return simulate_collective(
         Collective(Kind.ALL_GATHER, ranks, ranks * BLOCK), machine, "direct", fidelity=Fidelity(**options)

@@ -52,7 +52,7 @@ def test_the_gap_of_a_nic_is_occupancy_and_no_latency() -> None:
 
 
 def test_the_gap_is_of_messages_whatever_their_packets() -> None:
-    # Four packets of 64 bytes a message, 50 ns of a link that a NIC gives a message every 292 ns.
+    # Four packets of 64 bytes per message, 50 ns of a link that a NIC gives a message every 292 ns.
     gap = parse_packets("mtu=64,header=0,link.gap=292ns")
     found = [run(host_link(), [(0, 1, 256)] * count, gap).time_ps for count in (1, 10)]
     assert found[1] - found[0] == 9 * 292 * NS

@@ -63,7 +63,7 @@ def test_spray_fills_a_fat_tree_that_does_not_block(model: str) -> None:
     tree = load(FAT_TREE)
     sprayed = simulated(tree, Kind.ALL_TO_ALL, 64 << 20, "spray", model)
     assert sprayed.time_ps < 1.01 * sprayed.bound_ps
-    # One route a pair leaves seven spines of eight idle: 24 of 31 blocks a rank cross them, 8 ranks a leaf.
+    # One route a pair leaves seven spines of eight idle: 24 of 31 blocks per rank cross them, 8 ranks a leaf.
     assert simulated(tree, Kind.ALL_TO_ALL, 64 << 20, "shortest", model).time_ps > 6 * sprayed.bound_ps
 
 

@@ -68,9 +68,9 @@ def test_a_fat_tree_that_sprays_is_balanced_and_one_route_a_pair_is_not() -> Non
     assert "992, all arrive, no loops" in sprayed.stdout
     # 24 of 31 of what a rank sends cross a spine: 0.774
     assert "spine      64 links, 0 idle, 77.4% to 77.4% busy" in sprayed.stdout
-    assert "shift        50 GB/s a rank to rank + 16 fill" in sprayed.stdout
+    assert "shift        50 GB/s per rank to rank + 16 fill" in sprayed.stdout
     # 8 ranks of a leaf share one spine of 50 GB/s; 56 of 64 links idle
-    assert "shift        6.25 GB/s a rank to rank + 16 fill" in single.stdout
+    assert "shift        6.25 GB/s per rank to rank + 16 fill" in single.stdout
     assert "spine      64 links, 56 idle" in single.stdout
 
 
@@ -78,7 +78,7 @@ def test_a_fat_tree_that_sprays_is_balanced_and_one_route_a_pair_is_not() -> Non
 def test_a_degraded_link_stays_in_use(routing: str) -> None:
     # Switches count hops. One of 8 spines' links has 99 %, and limits what is spread evenly: 0.99 * 50 GB/s.
     found = hocket(f"fat_tree:8x4,spines=8,{COST}", "--degrade", "link:32-38=0.99", "--routing", routing)
-    assert "shift        49.5 GB/s a rank to rank + 16 fill" in found.stdout
+    assert "shift        49.5 GB/s per rank to rank + 16 fill" in found.stdout
     assert ("if spread evenly over its paths" in found.stdout) == (routing == "adaptive")
 
 

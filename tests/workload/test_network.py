@@ -82,7 +82,7 @@ def test_exchange_of_tables_overlaps_the_bottom_layers(tmp_path: Path) -> None:
 def test_groups_of_one_rank_are_left_out_and_said_so(tmp_path: Path) -> None:
     (tmp_path / "net.yaml").write_text(MODEL)
     done = hocket("generate", "network", tmp_path / "net.yaml", "--ranks", 2, "-o", tmp_path / "traces")
-    assert "note: 2 collectives a step are left out" in done.stdout
+    assert "note: 2 collectives per step are left out" in done.stdout
     assert all((trace.type == NodeType.COMP).all() for trace in read_traces(tmp_path / "traces").traces)
 
 
@@ -135,7 +135,7 @@ def test_hybrid_turing_nlg_communicates_as_megatron() -> None:
 
 def test_dlrm_exchanges_its_tables_rows() -> None:
     sums = to_network(PRESETS["dlrm"](), HybridPlan(8), batch=2048).communication()
-    # 26 vectors of 128 numbers of 2 bytes a sample, forward and backward.
+    # 26 vectors of 128 numbers of 2 bytes per sample, forward and backward.
     assert sums["all_to_all", Scope.ALL] == (2, 2 * 2048 * 26 * 128 * 2)
     widths = [13, 512, 256, 128], [479, 1024, 1024, 512, 256, 1]
     layers = [(a + 1) * b for mlp in widths for a, b in pairwise(mlp)]

@@ -49,7 +49,7 @@ P5 = replace(
     summary="8 H100",
     source="AWS EC2 user guide: up to 32 network cards, 3,200 Gbit/s",
     example="p5:nodes=2",
-    cards="32 EFA of 100, 4 a GPU as one",
+    cards="32 EFA of 100, 4 per GPU as one",
 )
 _AWS = (
     P4D,
@@ -71,7 +71,7 @@ _AWS = (
         summary="8 H200",
         source="AWS EC2 P5 page: 3,200 Gbit/s; TorchX: 16 EFA",
         example="p5en:nodes=2",
-        cards="16 EFA of 200, 2 a GPU as one",
+        cards="16 EFA of 200, 2 per GPU as one",
     ),
     replace(
         DGX_B200,
@@ -92,7 +92,7 @@ _AWS = (
         summary="8 B300",
         source="S. Bekman, Machine Learning Engineering, network: 6,400 Gbit/s, 16 EFA",
         example="p6-b300:nodes=2",
-        cards="16 EFA of 400, 2 a GPU as one",
+        cards="16 EFA of 400, 2 per GPU as one",
     ),
     replace(
         GB200,

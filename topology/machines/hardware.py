@@ -12,7 +12,7 @@ _NVIDIA, _AMD = 0x10DE, 0x1002
 class GpuKind:
     """`links` NVLinks (xGMI) go out of it, each of `link` bytes/s a direction. `sm` is the compute capability times
     ten, of AMD's the number of compute units, as RCCL writes it; `gcn` AMD's architecture. `lane_speed`: of its 16 PCI
-    lanes, in 100 Mbit/s; `c2c`: links to the CPU in its package, of so many MB/s a direction; `sms`: NVIDIA's
+    lanes, in 100 Mbit/s; `c2c`: links to the CPU in its package, of so many MB/s per direction; `sms`: NVIDIA's
     multiprocessors."""
 
     sm: int

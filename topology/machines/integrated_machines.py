@@ -22,9 +22,9 @@ _TPU_V5P = IntegratedRecord(
     most=8960,
     cube=4,
     name="tpu-v5p",
-    summary="slice of TPU v5p, 3-D torus of 6 links of 100 GB/s a chip",
-    source="Google Cloud's page of TPU7x: 1,200 GB/s both ways (90 a link in the scaling book); the scaling book: rings"
-    " where all dimensions are multiples of 4, else lines",
+    summary="slice of TPU v5p, 3-D torus of 6 links of 100 GB/s per chip",
+    source="Google Cloud's page of TPU7x: 1,200 GB/s both ways (90 per link in the scaling book); the scaling book:"
+    " rings where all dimensions are multiples of 4, else lines",
     example="tpu-v5p:shape=4x4x8",
     assumed=_ICI,
 )
@@ -39,8 +39,8 @@ _TPU_V6E = replace(
     cube=0,
     around=16,
     name="tpu-v6e",
-    summary="slice of TPU v6e, 2-D torus of 4 links of 100 GB/s a chip",
-    source="Google Cloud's page of TPU7x: 800 GB/s both ways (90 a link in the scaling book); the scaling book: rings"
+    summary="slice of TPU v6e, 2-D torus of 4 links of 100 GB/s per chip",
+    source="Google Cloud's page of TPU7x: 800 GB/s both ways (90 per link in the scaling book); the scaling book: rings"
     " where a dimension is 16, else lines",
     example="tpu-v6e:shape=8x16",
 )
@@ -50,7 +50,7 @@ _TPU7X = replace(
     nic=100 * _GBIT,
     most=9216,
     name="tpu7x",
-    summary="slice of TPU7x (Ironwood), 3-D torus of 6 links of 100 GB/s a chip",
+    summary="slice of TPU7x (Ironwood), 3-D torus of 6 links of 100 GB/s per chip",
     source="Google Cloud's page of TPU7x: 1,200 GB/s both ways, 9,216 chips",
     example="tpu7x:shape=8x8x8",
     assumed=f"{_ICI} and where rings close (as of v5p)",
@@ -66,8 +66,8 @@ _TRN2 = IntegratedRecord(
     nic=200 * _GBIT,
     latency_ps=_NEURON_PS,
     name="trn2",
-    summary="16 Trainium2, 4 x 4 torus of 4 NeuronLinks of 128 GB/s a chip; an EFA of 200 Gbit/s each",
-    source="AWS Neuron's documentation: 1,024 GB/s a chip inside, without a direction: taken for both",
+    summary="16 Trainium2, 4 x 4 torus of 4 NeuronLinks of 128 GB/s per chip; an EFA of 200 Gbit/s each",
+    source="AWS Neuron's documentation: 1,024 GB/s per chip inside, without a direction: taken for both",
     example="trn2:nodes=2",
     assumed="latency of a link (1 us) and the direction of its bandwidth",
 )
@@ -77,10 +77,10 @@ _TRN2_ULTRA = replace(
     kinds=("ring",) * 3,
     links=(128 * _GB, 128 * _GB, 64 * _GB),
     name="trn2-ultra",
-    summary="64 Trainium2, UltraServer: 4 instances in a ring of 2 links of 64 GB/s a chip",
+    summary="64 Trainium2, UltraServer: 4 instances in a ring of 2 links of 64 GB/s per chip",
     source="AWS Neuron's documentation: 256 GB/s a chip between instances, without a direction: taken for both",
     example="trn2-ultra:nodes=2",
-    assumed="latency of a link (1 us), the direction of its bandwidth and an EFA of 200 Gbit/s a chip",
+    assumed="latency of a link (1 us), the direction of its bandwidth and an EFA of 200 Gbit/s per chip",
 )
 _TRN3_ULTRA = replace(
     _TRN2,
@@ -90,7 +90,7 @@ _TRN3_ULTRA = replace(
     links=(128 * _GB, 160 * _GB, 64 * _GB),
     name="trn3-ultra",
     summary="144 Trainium3, UltraServer of the second generation: switches for the 4 of a server and a rack; two racks",
-    source="AWS Neuron's documentation: 256 + 320 + 128 GB/s both ways a chip (2,048 GiB/s and 2.56 TB/s elsewhere in"
+    source="AWS Neuron's documentation: 256 + 320 + 128 GB/s both ways per chip (2,048 GiB/s and 2.56 TB/s elsewhere in"
     " it)",
     example="trn3-ultra:nodes=2",
     assumed="latency of a link (1 us) and that chips of one place in their servers share a rack's switch",

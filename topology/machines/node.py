@@ -23,7 +23,7 @@ _NIC = "400Gbit/s"
 def node_topology(name: str, options: Mapping[str, str]) -> Topology:
     """The nodes that a spec's keys say, joined by a fabric from two on.
 
-    Nodes of the graph: accelerators, which are the ranks, node by node; a switch a node; NICs; the fabric's switches.
+    Nodes of the graph: accelerators, which are the ranks, node by node; a switch per node; NICs; the fabric's switches.
     Links: `link` from each accelerator to its switch, `nic_link` (the same unless said) from the switch to each of the
     `nics` (1), both in the class of their technology and with what their headers take; `nic` (400 Gbit/s) from each to
     the fabric. `latency` of a link inside (100 ns), `fabric_latency` of one of the fabric (150 ns).

@@ -132,7 +132,7 @@ NODE_LINKS = Registry(
         ),
         NodeLinkKind(
             name="infinity_fabric",
-            summary="generation 2 (50 GB/s a link) and 3 (64 GB/s), all links of a GPU unless said",
+            summary="generation 2 (50 GB/s per link) and 3 (64 GB/s), all links of a GPU unless said",
             source="AMD's data sheets; packets are not published: 64 bytes and 15 leave the 81 % that Schieffer et al."
             " measured (2025)",
             example="infinity_fabric3x7",

@@ -73,8 +73,8 @@ DGX_H800 = replace(
     nvswitches=(2,) * 4,
     name="dgx-h800",
     summary="8 H800, 8 x 25 GB/s (400 GB/s both ways)",
-    source="DeepSeek-V3's repository, issue 28: 400 GB/s both ways, 160 a direction measured; DeepEP's README: a"
-    " ConnectX-7 of 400 Gbit/s a GPU; else as DGX H100",
+    source="DeepSeek-V3's repository, issue 28: 400 GB/s both ways, 160 per direction measured; DeepEP's README: a"
+    " ConnectX-7 of 400 Gbit/s per GPU; else as DGX H100",
     example="dgx-h800:nodes=2",
     assumed="two NVLinks to each of four NVSwitches, which compute",
 )
@@ -129,7 +129,7 @@ GB300 = replace(
     nic=800,
     name="gb300-nvl72",
     summary="72 Blackwell Ultra, 18 x 50 GB/s",
-    source="Azure ND GB300 v6 page: 4 x 800 Gbit/s a tray; Klockwood: 72 ConnectX-8 a rack, PCI of Gen6",
+    source="Azure ND GB300 v6 page: 4 x 800 Gbit/s per tray; Klockwood: 72 ConnectX-8 a rack, PCI of Gen6",
     example="gb300-nvl72:nodes=2",
 )
 RUBIN = replace(
@@ -140,10 +140,10 @@ RUBIN = replace(
     name="vera-rubin-nvl144",
     summary="72 Rubin packages of 2 dies (NVL144, later called NVL72), 36 x 50 GB/s",
     nvswitches=(36,),
-    source="S. Bekman, Machine Learning Engineering, network: 1,800 GB/s a direction, 18 trays of 4, ConnectX-9 of"
+    source="S. Bekman, Machine Learning Engineering, network: 1,800 GB/s per direction, 18 trays of 4, ConnectX-9 of"
     " 1,600 Gbit/s; announced, figures conflict",
     example="vera-rubin-nvl144:nodes=2",
-    assumed="4 NICs a tray on PCI of Gen6 x16, sm 107 and NVLink-C2C of 447 GB/s a GPU",
+    assumed="4 NICs per tray on PCI of Gen6 x16, sm 107 and NVLink-C2C of 447 GB/s per GPU",
 )
 MI250 = MachineRecord(
     "mi250",
@@ -167,7 +167,7 @@ MI300X = MachineRecord(
     pairs=_EVERY_PAIR,
     name="mi300x",
     summary="8 MI300X, 7 xGMI of 64 GB/s, fully connected",
-    source="CDNA 3: 16 lanes of 32 Gbit/s a link, 128 GB/s both ways",
+    source="CDNA 3: 16 lanes of 32 Gbit/s per link, 128 GB/s both ways",
     example="mi300x:nodes=2",
     cards="assumed",
 )

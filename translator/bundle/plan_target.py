@@ -101,7 +101,7 @@ class PlanTarget:
 
 
 class _Drafts:
-    """The plans of a schedule by strategy, made when somebody asks; `joined`: with one thread block a rank."""
+    """The plans of a schedule by strategy, made when somebody asks; `joined`: with one thread block per rank."""
 
     def __init__(
         self, schedule: Schedule, asked: Lowering, ranks_per_node: int | None, *, joined: bool = False

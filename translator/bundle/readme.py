@@ -59,7 +59,7 @@ def _lines(bundle: Bundle) -> Iterator[str]:
     yield "To run them for real without a GPU, every value checked: `hocket run --bundle . -b 1K -e 64M`."
     yield ""
     yield "## What falls back to the library's own algorithm, without a word"
-    yield f"- communicators of another size than {bundle.ranks}, or with several GPUs a process;"
+    yield f"- communicators of another size than {bundle.ranks}, or with several GPUs per process;"
     yield "- sizes outside the windows above;"
     yield "- element counts that the file's `chunks` do not divide;"
     kinds = {file.in_place for file in bundle.files}

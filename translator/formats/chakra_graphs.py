@@ -68,7 +68,7 @@ def _write(schedule: Schedule, prefix: Path) -> list[str]:
 FORMATS = (
     ScheduleFormat(
         name="chakra",
-        summary="Chakra graphs, a file a rank, which ASTRA-sim runs as a custom collective",
+        summary="Chakra graphs, a file per rank, which ASTRA-sim runs as a custom collective",
         needs="chunks that only its ranks pass on",
         source="ASTRA-sim's system layer",
         example="hocket translate ar.schedule --to chakra -o graphs/ar",

@@ -1,4 +1,4 @@
-"""Programs as JSON of our own, without any runtime's limits: steps as columns, a line a GPU."""
+"""Programs as JSON of our own, without any runtime's limits: steps as columns, a line per GPU."""
 
 from collections.abc import Iterator
 from pathlib import Path

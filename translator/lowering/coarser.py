@@ -26,7 +26,7 @@ def coarsen(schedule: Schedule, factor: int) -> Schedule:
     ScheduleError where the chunks cannot be divided so (`mergeable` says how they can), or partial sums would mix.
     """
     if factor not in mergeable(schedule):
-        raise ScheduleError(f"{schedule.generator}: chunks do not go the same way by {factor}")
+        raise ScheduleError(f"{schedule.generator}: chunks do not take the same route in groups of {factor}")
     by_routes = np.argsort(_routes_of_chunks(schedule), kind="stable")
     number = np.empty(len(by_routes), np.int64)
     number[by_routes] = np.arange(len(by_routes)) // factor

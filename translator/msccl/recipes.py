@@ -21,7 +21,7 @@ NCCL_TESTS = {
 
 
 def run_recipe(program: Program, profile: Profile, path: Path | str, nodes: tuple[int | None, int] = (None, 0)) -> str:
-    """Shell text that runs the XML at `path` with nccl-tests on a runtime, one GPU a process; `nodes`: on how many
+    """Shell text that runs the XML at `path` with nccl-tests on a runtime, one GPU per process; `nodes`: on how many
     machines (None: nobody knows), and ranks of each (0: they differ).
 
     Sources: the runtimes' documentation and source code; none of it was run where this was written.

@@ -34,7 +34,7 @@ _OWN = (OpName.REDUCE, OpName.REDUCE_PACKETS, OpName.COPY, OpName.UNPACK_PACKETS
 
 
 def joined(plan: ExecutionPlan) -> ExecutionPlan | None:
-    """The plan with one thread block a rank; None where it would be over a limit, or ranks are on several machines.
+    """The plan with one thread block per rank; None where it would be over a limit, or ranks are on several machines.
 
     Of plans as `lower_to_plan` writes them: without groups of thread blocks, barriers and pipelines."""
     if any(len(set(gpu.peers("memory"))) > MAX_CHANNELS or gpu.peers("port") or gpu.switches for gpu in plan.gpus):

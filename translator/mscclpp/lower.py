@@ -50,7 +50,7 @@ class PlanDraft:
     root: int
 
     def joined(self) -> "PlanDraft | None":
-        """With one thread block a rank and no semaphores, for small messages; None where it is over a limit, or ranks
+        """With one thread block per rank and no semaphores, for small messages; None where it is over a limit, or ranks
         are on several machines."""
         plan = joined(self.plan)
         return None if plan is None else replace(self, plan=plan)
@@ -70,7 +70,7 @@ def lower_to_plan(
     place of its own: the one where it belongs, or scratch. `protocol` LL sends packets (small sizes), Simple puts and
     signals. Ranks of one machine of the topology, or of one block of `ranks_per_node`, talk over memory channels,
     others over port channels. Blocks of more than 64 ops are spread over more connections. Where switches of one
-    machine add and copy, the plan lets them (NVLS), in as many thread blocks a rank as `channels` says, else 8.
+    machine add and copy, the plan lets them (NVLS), in as many thread blocks per rank as `channels` says, else 8.
 
     Raises ScheduleError with the reason when MSCCL++ cannot do the collective, or the plan does not fit, and it or
     DeadlockError when it is not proved.

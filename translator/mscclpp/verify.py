@@ -46,7 +46,7 @@ class PlanProof:
     def describe(self) -> str:
         call = "in place" if self.in_place else "out of place"
         values = "every contribution exactly once" if self.values else "values not checked"
-        rounds = "" if self.rounds == (1,) else f", pipelines of {', '.join(map(str, self.rounds))} rounds a chunk"
+        rounds = "" if self.rounds == (1,) else f", pipelines of {', '.join(map(str, self.rounds))} rounds per chunk"
         parts = "" if self.parts == 1 else f", chunks of {self.parts} equal parts"
         return (
             f"{call}, {self.launches} calls in a row, messages of up to {format_limit(self.largest_bytes)}{rounds}"

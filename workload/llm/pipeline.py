@@ -2,7 +2,7 @@
 
 1F1B: PipeDream-Flush (arXiv:2006.09503). Interleaved: Narayanan et al., Efficient Large-Scale Language Model Training
 on GPU Clusters Using Megatron-LM (arXiv:2104.04473, section 2.2.2). ZB-H1: Qi et al., Zero Bubble Pipeline
-Parallelism (arXiv:2401.10241, section 2). Those of two chunks a stage: `two_chunks`.
+Parallelism (arXiv:2401.10241, section 2). Those of two chunks per stage: `two_chunks`.
 """
 
 from collections.abc import Iterator

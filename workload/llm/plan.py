@@ -212,10 +212,11 @@ class ParallelPlan:
         schedule = self.schedule
         interleaved = schedule is PipelineSchedule.INTERLEAVED
         if schedule.two_chunks:
-            _require(self.chunks == 2, f"the schedule {schedule} has 2 chunks of layers a stage, not {self.chunks}")
+            _require(self.chunks == 2, f"the schedule {schedule} has 2 chunks of layers per stage, not {self.chunks}")
         else:
             _require(
-                self.chunks == 1 or interleaved, f"{self.chunks} chunks of layers a stage need the interleaved schedule"
+                self.chunks == 1 or interleaved,
+                f"{self.chunks} chunks of layers per stage need the interleaved schedule",
             )
         _require(self.pp > 1 or not (interleaved or schedule.two_chunks), f"the {schedule} schedule needs pp above 1")
         if interleaved:

@@ -46,17 +46,17 @@ _LLAMA3_8B = ModelCard(
 _LLAMA3_70B = replace(_LLAMA3_8B, name="llama3-70b", layers=80, hidden=8192, heads=64, ffn=28672)
 _LLAMA3_405B = replace(_LLAMA3_8B, name="llama3-405b", layers=126, hidden=16384, heads=128, ffn=53248)
 _LLAMA4_SCOUT = ModelCard(
-    name="llama4-scout", summary="16 experts, 1 a token, and a shared one; chunked attention in 3 of 4 layers",
+    name="llama4-scout", summary="16 experts, 1 per token, and a shared one; chunked attention in 3 of 4 layers",
     layers=48, hidden=5120, heads=40, key_value_heads=8, head_dim=128, ffn=16384,
     vocabulary=202048, sequence=8192, source=_LLAMA4,
     experts=Experts(count=16, top_k=1, ffn=8192, shared=1), window=Window(8192, full_every=4, chunked=True),
 )
 _LLAMA4_MAVERICK = replace(
-    _LLAMA4_SCOUT, name="llama4-maverick", summary="128 experts, 1 a token, in every other layer, and a shared one",
+    _LLAMA4_SCOUT, name="llama4-maverick", summary="128 experts, 1 per token, in every other layer, and a shared one",
     experts=Experts(count=128, top_k=1, ffn=8192, shared=1, every=2),
 )
 _MIXTRAL_8X7B = ModelCard(
-    name="mixtral-8x7b", summary="a mixture of 8 experts, 2 a token",
+    name="mixtral-8x7b", summary="a mixture of 8 experts, 2 per token",
     layers=32, hidden=4096, heads=32, key_value_heads=8, head_dim=128, ffn=14336,
     vocabulary=32000, sequence=4096, experts=Experts(count=8, top_k=2, ffn=14336), source=_MIXTRAL,
 )
@@ -71,7 +71,7 @@ _QWEN3_8B = ModelCard(
 )
 _QWEN3_32B = replace(_QWEN3_8B, name="qwen3-32b", layers=64, hidden=5120, heads=64, ffn=25600)
 _QWEN3_30B = replace(
-    _QWEN3_8B, name="qwen3-30b-a3b", summary="128 experts, 8 a token", layers=48, hidden=2048, key_value_heads=4,
+    _QWEN3_8B, name="qwen3-30b-a3b", summary="128 experts, 8 per token", layers=48, hidden=2048, key_value_heads=4,
     ffn=6144, experts=Experts(count=128, top_k=8, ffn=768),
 )
 _QWEN3_235B = replace(
@@ -79,31 +79,31 @@ _QWEN3_235B = replace(
     experts=Experts(count=128, top_k=8, ffn=1536),
 )
 _GPT_OSS_20B = ModelCard(
-    name="gpt-oss-20b", summary="32 experts, 4 a token; a window in every other layer",
+    name="gpt-oss-20b", summary="32 experts, 4 per token; a window in every other layer",
     layers=24, hidden=2880, heads=64, key_value_heads=8, head_dim=64, ffn=2880,
     vocabulary=201088, sequence=4096, attention_biases=True, projection_bias=True, sinks=True,
     experts=Experts(count=32, top_k=4, ffn=2880, router_bias=True, biases=True), window=Window(128, full_every=2),
     source=_GPT_OSS,
 )
 _GPT_OSS_120B = replace(
-    _GPT_OSS_20B, name="gpt-oss-120b", summary="128 experts, 4 a token; a window in every other layer", layers=36,
+    _GPT_OSS_20B, name="gpt-oss-120b", summary="128 experts, 4 per token; a window in every other layer", layers=36,
     experts=Experts(count=128, top_k=4, ffn=2880, router_bias=True, biases=True),
 )
 _DEEPSEEK = ModelCard(
-    name="deepseek-v3", summary="256 experts, 8 a token; latent attention",
+    name="deepseek-v3", summary="256 experts, 8 per token; latent attention",
     layers=61, hidden=7168, heads=128, key_value_heads=128, head_dim=128, ffn=18432,
     vocabulary=129280, sequence=4096, source=_DEEPSEEK_V3,
     experts=Experts(count=256, top_k=8, ffn=2048, shared=1, dense_layers=3, router_bias=True),
     latent=LatentAttention(query_rank=1536, key_value_rank=512, plain_dim=128, rotary_dim=64, value_dim=128),
 )
 _KIMI_K2 = replace(
-    _DEEPSEEK, name="kimi-k2", summary="384 experts, 8 a token; latent attention", heads=64, key_value_heads=64,
+    _DEEPSEEK, name="kimi-k2", summary="384 experts, 8 per token; latent attention", heads=64, key_value_heads=64,
     head_dim=112,
     vocabulary=163840, experts=Experts(count=384, top_k=8, ffn=2048, shared=1, dense_layers=1, router_bias=True),
     source=_KIMI,
 )
 _GLM45 = ModelCard(
-    name="glm-4.5", summary="GLM-4.5 and 4.6: 160 experts, 8 a token",
+    name="glm-4.5", summary="GLM-4.5 and 4.6: 160 experts, 8 per token",
     layers=92, hidden=5120, heads=96, key_value_heads=8, head_dim=128, ffn=12288,
     vocabulary=151552, sequence=4096, attention_biases=True, head_norms=True,
     experts=Experts(count=160, top_k=8, ffn=1536, shared=1, dense_layers=3, router_bias=True), source=_GLM,

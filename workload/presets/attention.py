@@ -27,7 +27,7 @@ def embedding(name: str, words: int, hidden: int, tokens: int, positions: int = 
 def output_head(name: str, words: int, hidden: int, tokens: int) -> Block:
     """The classifier of words, whose weights are the embedding's.
 
-    Each model-parallel rank computes and keeps the scores of its own words; only sums a token are exchanged, which
+    Each model-parallel rank computes and keeps the scores of its own words; only sums per token are exchanged, which
     are left out.
     """
     flops = 2 * words * hidden * tokens

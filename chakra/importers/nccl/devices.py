@@ -34,7 +34,7 @@ def ranks_of(profile: NcclProfile) -> list[NcclProfile]:
         raise FormatError(
             f"{profile.path}: this process is several ranks, and CUDA did not tell the GPU of each of its"
             f" {len(profile.communicators)} communicators (or two ranks of one are on one GPU): record it with this"
-            " Hocket's plugin, one rank a GPU"
+            " Hocket's plugin, one rank per GPU"
         )
     return [_part(profile, np.array(places), place) for place in sorted(set(places))]
 

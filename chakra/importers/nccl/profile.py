@@ -1,4 +1,4 @@
-"""Reads what the NCCL profiler plugin leaves: one file a process, laid out in `plugin/nccl/profiler/record.hpp`."""
+"""Reads what the NCCL profiler plugin leaves: one file per process, laid out in `plugin/nccl/profiler/record.hpp`."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -31,7 +31,7 @@ _OF_BYTES = ("all_gather", "broadcast")
 
 
 def read_nccl_profiles(paths: Sequence[Path], notes: Notes) -> list[RankTrace]:
-    """The ranks of a job, from one file a process. Raises FormatError, naming the file, for what is no profile, and
+    """The ranks of a job, from one file per process. Raises FormatError, naming the file, for what is no profile, and
     where the files do not tell the ranks."""
     profiles = [part for path in paths for part in ranks_of(read_profile(path))]
     ranks, world = world_ranks(profiles)

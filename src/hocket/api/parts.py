@@ -27,7 +27,7 @@ __all__ = [
 Schema = Annotated[
     str | None,
     option(
-        "Schema of the traces, where they do not tell themselves.",
+        "Schema of the traces, where the files do not state it.",
         metavar="VERSION",
         choices="hocket.chakra.eras:Era",
     ),
@@ -35,7 +35,7 @@ Schema = Annotated[
 Reader = Annotated[str, option("The reader that the traces are for.", choices="hocket.chakra.profile:TraceProfile")]
 
 #: Of requests whose results have no JSON of their own.
-ResultJson = Annotated[str | None, output("Write what it comes to here as JSON.", of_any=True)]
+ResultJson = Annotated[str | None, output("Write the result here as JSON.", of_any=True)]
 
 AcceptLosses = Annotated[
     bool, option("Exit with 0 even where collectives or messages of the recording could not be imported.")

@@ -49,7 +49,7 @@ class Terminal:
             return ""
         pace = (done - before) / (now - begin)
         left = f", {_duration((of - done) / pace)} left" if done < of else ""
-        return f", {pace:,.0f} a second{left}" if pace >= 1 else f", one in {1 / pace:.0f} s{left}"
+        return f", {pace:,.0f} per second{left}" if pace >= 1 else f", one in {1 / pace:.0f} s{left}"
 
     def status(self, line: str) -> None:
         self._replace(line)

@@ -144,7 +144,15 @@ def _levels(calibration: Calibration) -> Table:
         ]
         for each in calibration.levels
     ]
-    heads = ["level", "collective", "protocol", "a step", "within a factor", "a rank, each way", "within a factor"]
+    heads = [
+        "level",
+        "collective",
+        "protocol",
+        "per step",
+        "within a factor",
+        "per rank and direction",
+        "within a factor",
+    ]
     return Table(heads, rows)
 
 

@@ -72,7 +72,7 @@ def _legend(topology: Topology, bottom: float) -> list[str]:
     for number, dimension in enumerate(topology.dimensions):
         color, y = _COLOURS[number % len(_COLOURS)], bottom + 22 * number
         kind = f"{dimension.kind.replace('_', ' ')} of {dimension.size}"
-        words = f"{kind}, {format_bandwidth(dimension.link_bandwidth)} a link, {format_time(dimension.latency_ps)}"
+        words = f"{kind}, {format_bandwidth(dimension.link_bandwidth)} per link, {format_time(dimension.latency_ps)}"
         prefix = f"dimension {number}: " * (len(topology.dimensions) > 1)
         line = f'<path d="M{_MARGIN} {y - 4:.0f}h30" stroke="{color}" stroke-width="2"/>'
         lines.append(line + _text(_MARGIN + 38, y, prefix + words, _SOFT, 12))

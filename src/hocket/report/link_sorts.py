@@ -21,7 +21,9 @@ def link_heat(names: NodeNames, share: NDArray[np.float64], bin_ps: float, what:
     used = np.flatnonzero(share.any(axis=1))
     if len(used) <= _MOST_ROWS:
         rows = [_row(names.link(link), share[link]) for link in used.tolist()]
-        return heat_map(rows, bin_ps, f"{what}, a row a link"), "A row a link; links that are not used are left out."
+        return heat_map(
+            rows, bin_ps, f"{what}, a row per link"
+        ), "A row per link; links that are not used are left out."
     rows = []
     for sort, links in _sorts(names, used).items():
         mean, busiest = share[links].mean(axis=0), links[int(share[links].sum(axis=1).argmax())]

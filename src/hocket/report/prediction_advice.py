@@ -100,7 +100,7 @@ def _links(facts: PredictionFacts, names: NodeNames) -> Iterator[_Found]:
     why = f"{names.link(link)} carries {format_bytes(int(facts.link_bytes[link]))}"
     why += f" at {format_bandwidth(bandwidth)}; "
     why += f"{alike:,} links are about as busy." if alike > 1 else "no other link is as busy."
-    remedy = f"More bandwidth there helps the most: simulate it with {exact_bandwidth(2 * bandwidth)} a link."
+    remedy = f"More bandwidth there helps the most: simulate it with {exact_bandwidth(2 * bandwidth)} per link."
     if alike < facts.topology.num_links * _FEW:
         remedy = (
             "Few links do most of the work: spread it by another algorithm or placement before you buy faster links."

@@ -1,4 +1,4 @@
-"""What ranks do over time: a row a rank, or a group of ranks that do alike."""
+"""What ranks do over time: a row per rank, or a group of ranks that do alike."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -25,11 +25,11 @@ def timeline_blocks(facts: PredictionFacts) -> Iterator[Block]:
     yield Figure(
         _chart(facts, rows, 20),
         f"Time from left to right; each of {len(rows[0][1])} parts of it has the colour of what takes most of"
-        f" it.{together} Waiting: in a collective or at a receive, before the last rank has come. Idle: none of these.",
+        f" it.{together} Waiting: in a collective or receive, before the last rank has arrived. Idle: none of these.",
     )
     if facts.timeline.ranks:
         each = [(RanksAlike(np.array([rank])), letters) for rank, letters in enumerate(facts.timeline.ranks)]
-        yield Details("Every rank", [Figure(_chart(facts, each, 5), "A row a rank, from 0 on.")])
+        yield Details("Every rank", [Figure(_chart(facts, each, 5), "A row per rank, from 0 on.")])
 
 
 def _chart(facts: PredictionFacts, rows: Sequence[tuple[RanksAlike, str]], row_height: float) -> Chart:

@@ -81,7 +81,7 @@ def _ranks(comparison: ReplayComparison) -> list[Block]:
     return [
         Figure(_bars(names, series, False, "exposed communication of ranks"), caption),
         Table(["rank", "time", "exposed", "recorded", "predicted", "last", "delay"], rows),
-        Text("last: how often it came last to a collective in an iteration; delay: how long it alone was waited for."),
+        Text("last: how often it was last in a collective of an iteration; delay: how long it alone was waited for."),
     ]
 
 

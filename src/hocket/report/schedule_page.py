@@ -85,7 +85,7 @@ def windows_page(found: Sequence[ScheduleWindow]) -> str:
     }
     ratio = {"time / bound": [numbers["ratio"] for _, numbers in rows], "bound": [1.0] * len(rows)}
     table = Table(
-        ["size", "schedule", "chunks a rank", "time", "bound of any chunks", "ratio", "algbw", "busbw", "engine"],
+        ["size", "schedule", "chunks per rank", "time", "bound of any chunks", "ratio", "algbw", "busbw", "engine"],
         [
             [
                 format_bytes(numbers["size_bytes"]),
@@ -142,7 +142,7 @@ def _advice(numbers: dict[str, Any]) -> Iterator[Advice]:
         return
     by_chunks = numbers["time_ps"] / max(numbers["bound_ps"], 1)
     if by_chunks <= _NEAR:
-        why = f"With {chunks} chunks a rank nothing beats {format_time(numbers['bound_ps'])}."
+        why = f"With {chunks} chunks per rank nothing beats {format_time(numbers['bound_ps'])}."
         remedy = f"Synthesize with more chunks: --chunks {2 * chunks}."
     else:
         why = f"Links are held for {numbers['link_utilization_mean']:.0%} of the time, the busiest for"

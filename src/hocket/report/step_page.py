@@ -73,9 +73,7 @@ def _advice(step: StepSummary) -> Iterator[Advice]:
         what, why = "Computation takes nearly all of the step", "No other part takes a tenth of it."
     else:
         what = f"{part.name[:1].upper()}{part.name[1:]} takes {mean / whole:.0%} of the step"
-        why = (
-            f"{format_time(mean / step.facts.counted_steps)} a step on average over the ranks. {_CAUSES[part.activity]}"
-        )
+        why = f"{format_time(mean / step.facts.counted_steps)} per step, mean over the ranks. {_CAUSES[part.activity]}"
     found = step.best_changes[:_BEST]
     changes = "; ".join(f"{each.name} ({each.gain:.1%} less)" for each in found)
     remedy = f"{changes}." if found else "No change that was tried shortens the step."
@@ -109,7 +107,7 @@ def _division(step: StepSummary) -> Iterator[Block]:
         [part.name, format_time(mean / step.facts.counted_steps), f"{mean / whole:.1%}"]
         for part, mean in zip(shares.parts, shares.means_ps.tolist(), strict=True)
     ]
-    yield Table(["mean over the ranks", "a step", "share"], [*rows, ["whole", format_time(step.step_ps), "100.0%"]])
+    yield Table(["mean over the ranks", "per step", "share"], [*rows, ["whole", format_time(step.step_ps), "100.0%"]])
     yield Figure(
         _bars(shares),
         "How each rank's time divides; ranks that do alike, or that follow each other where they are many, are one bar."
@@ -155,7 +153,7 @@ def _dimensions(step: StepSummary) -> Iterator[Block]:
 def _contenders(step: StepSummary) -> Table:
     first, steps = max(step.contenders[0][1], 1), step.facts.counted_steps
     rows = [[name, format_time(time / steps), f"{time / first:.3f}"] for name, time in step.contenders]
-    return Table(["collectives by", "a step", "times the first"], rows)
+    return Table(["collectives by", "per step", "times the first"], rows)
 
 
 def _what_ifs(step: StepSummary) -> Iterator[Block]:
@@ -165,7 +163,7 @@ def _what_ifs(step: StepSummary) -> Iterator[Block]:
         if each.matters
     ]
     if rows:
-        yield Table(["what if", "a step", "change"], rows)
+        yield Table(["what if", "per step", "change"], rows)
     if step.gain_nothing:
         yield Text(f"No gain: {'; '.join(step.gain_nothing)}.")
     if step.what_ifs:

@@ -49,7 +49,7 @@ def _cards(jobs: SweptJobs) -> Iterator[tuple[str, str, str]]:
     for reason, skipped in jobs.skipped.items():
         yield "Skipped", f"{len(skipped):,}", reason.words
     for job in [*jobs.best][:4]:
-        rate = "" if job.outcome.tokens_per_second is None else f", {job.outcome.rate:,.1f} tokens/s a rank"
+        rate = "" if job.outcome.tokens_per_second is None else f", {job.outcome.rate:,.1f} tokens/s per rank"
         yield f"{job.what} on {job.topology}", format_time(round(job.outcome.step_ps)), f"{job.name}{rate}"
 
 
@@ -75,7 +75,7 @@ def _hover(job: SweptJob) -> str:
 
 def _whole(outcome: JobOutcome) -> str:
     memory = f", {format_bytes(outcome.memory_bytes)}" if outcome.memory_bytes else ""
-    rate = "" if outcome.tokens_per_second is None else f", {outcome.rate:,.1f} tokens/s a rank"
+    rate = "" if outcome.tokens_per_second is None else f", {outcome.rate:,.1f} tokens/s per rank"
     return f"{format_time(round(outcome.step_ps))}{rate}{memory}"
 
 
@@ -115,9 +115,9 @@ def _memory(jobs: SweptJobs) -> Iterator[Block]:
         series.append(_dots("over the memory", over, _gib, _rate, "c7", symbol="cross", sizes=[8.0] * len(over)))
     capacities = sorted({(job.outcome.accelerator, job.outcome.capacity_bytes) for job in jobs.done})
     verticals = [(capacity / 2**30, name) for name, capacity in capacities if capacity]
-    across, up = Axis("memory of the fullest rank, GiB", from_zero=True), Axis("tokens/s a rank", from_zero=True)
+    across, up = Axis("memory of the fullest rank, GiB", from_zero=True), Axis("tokens/s per rank", from_zero=True)
     yield Figure(
-        xy_chart(series, across, up, "tokens a second over memory", height=480, verticals=verticals),
+        xy_chart(series, across, up, "tokens per second over memory", height=480, verticals=verticals),
         "Each dot is a point of the sweep; a click opens it below. On the line are those that no other of the same"
         " model and topology beats in speed with as little memory; the dotted line is what an accelerator has.",
     )
@@ -221,7 +221,7 @@ def _details(job: SweptJob) -> Details:
         ]
         for each in outcome.dimensions
     ]
-    blocks: list[Block] = [Table(["a step of a rank", "mean", "share", "least", "most"], parts)]
+    blocks: list[Block] = [Table(["time per rank and step", "mean", "share", "min", "max"], parts)]
     if dimensions:
         blocks.append(Table(["dimension", "communication", "overlapped", "not overlapped"], dimensions))
     blocks += [

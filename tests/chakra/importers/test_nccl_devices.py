@@ -104,7 +104,7 @@ def test_two_ranks_on_one_gpu_are_refused(cuda: Path, tmp_path: Path) -> None:
     play_ranks(tmp_path / "profile", [0], play)
     done = hocket("import", tmp_path / "profile", "-o", tmp_path / "out")
     assert done.returncode == 3
-    assert "one rank a GPU" in done.stderr
+    assert "one rank per GPU" in done.stderr
 
 
 def test_gpus_that_no_communicator_joins_are_ranks_in_their_order(cuda: Path, tmp_path: Path) -> None:

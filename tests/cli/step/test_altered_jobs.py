@@ -101,7 +101,7 @@ def test_a_job_that_lost_ranks_says_that_its_tokens_are_not_known(folder: Path, 
     assert facts.tokens is None and facts.model_flops is None and facts.idle_ranks == 8 - left
     named = "job 'dp'" if combined else "the job"
     assert facts.notes == (
-        f"{named} has 2 ranks, and there are traces of 1: tokens and operations a step are not known",
+        f"{named} has 2 ranks, and there are traces of 1: tokens and operations per step are not known",
     )
 
 
@@ -141,5 +141,5 @@ def test_beside_a_job_that_says_nothing_of_its_tokens_none_are_known(folder: Pat
     assert hocket("trace", "combine", folder / "one", tmp_path / "ring", "-o", tmp_path / "both").returncode == 0
     form = step(tmp_path / "both", "dgx-h100", "--no-what-if")
     assert form["tokens"] is None
-    assert "job 'ring' says nothing of its own: tokens and operations a step are not known" in form["notes"]
+    assert "job 'ring' says nothing of its own: tokens and operations per step are not known" in form["notes"]
     assert "messages around a ring" in {row["dimension"] for row in form["dimensions"]}

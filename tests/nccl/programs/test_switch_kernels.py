@@ -149,7 +149,7 @@ def test_needs_switches_that_compute(models: dict[tuple[str, int], NcclModel]) -
         simulate_kernel(kernel, topology_of(model, ""))
     with pytest.raises(HocketError, match="rank 8 is not one of 8"):
         simulate_kernel(kernel, topology_of(model), disturbance=Disturbance(late_ps={8: 1}))
-    for algorithm, why in (("NVLSTree", "is for several machines"), ("CollNetChain", "CollNet")):
+    for algorithm, why in (("NVLSTree", "is for several nodes"), ("CollNetChain", "CollNet")):
         with pytest.raises(ScheduleError, match=why):
             kernel_of(model, "AllReduce", MIB, algorithm)
     assert kernel.kind is Kind.ALL_REDUCE

@@ -75,7 +75,7 @@ def test_rules_that_never_match_are_errors() -> None:
         ("allreduce,0,-1,ring,ll,-1,0,-1", "1 or more"),
         ("allreduce,0,-1,ring,ll,-1,8..,2..4", "nRanks is less than nNodes (4 < 8)"),
         ("allreduce,0,-1,nvls_tree,simple,-1,1,-1", "is for several nodes"),
-        ("allreduce,0,-1,nvls,simple,-1,8,8", "needs several GPUs a node"),
+        ("allreduce,0,-1,nvls,simple,-1,8,8", "needs several GPUs per node"),
     ):
         line, severity, said = only(row)
         assert (line, severity) == (1, "error")

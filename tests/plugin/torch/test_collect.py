@@ -60,7 +60,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory, hook: str) -> Path:
 
 @pytest.fixture(scope="module")
 def calls(collected: Path) -> dict[str, list[Calls]]:
-    """The measured calls of each workload, a list a rank."""
+    """The measured calls of each workload, a list per rank."""
     found: dict[str, list[Calls]] = {name: [[] for _ in range(RANKS)] for name in NAMES}
     for rank in range(RANKS):
         for record in streams.calls(stream_path(collected, rank)):

@@ -51,7 +51,7 @@ def test_the_calls_are_those_of_the_schedule(folder: Path) -> None:
     found = [Counter(call["op"] for call in streams.calls(stream_path(job, rank))) for rank in range(8)]
     for rank, calls in enumerate(found):
         is_last = rank >= 4  # of two stages, which lie furthest apart
-        # Two blocks a stage, each with two sums forward and two backward.
+        # Two blocks per stage, each with two sums forward and two backward.
         assert calls["allreduce_"] == STEPS * (4 * 2 * 4 + is_last)
         assert (calls["send"], calls["recv_"]) == (STEPS * 4, STEPS * 4)
         # The first stage has 2 * 6272 parameters of its blocks and 1024 of words or head, in buckets of 8192 at least.

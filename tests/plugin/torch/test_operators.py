@@ -89,7 +89,7 @@ def test_the_profiler_is_the_scripts_where_it_uses_it(tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [*COLLECT, "--ops", "--out", str(out), "-n", "3", "--skip-steps", "1", "--steps", "2"]
     subprocess.run([*command, str(tmp_path / "script.py"), str(tmp_path)], check=True, timeout=300)
-    reason = "the script profiles itself, and PyTorch has one profiler a process"
+    reason = "the script profiles itself, and PyTorch has one profiler per process"
     assert problems(streams.job(out)) == [f"none of rank {rank}: {reason}" for rank in range(2)]
     for rank, trace in enumerate(read_traces(out).traces):
         names = {trace.strings[name] for name in trace.name[trace.type == NodeType.COMP]}

@@ -220,7 +220,7 @@ def test_any_box_of_any_product(
     ["fat_tree:8x4,spines=8,bandwidth=50GB/s,latency=500ns", "dgx-h100:nodes=4,fabric=fat_tree,leaf=2,spines=16"],
 )
 def test_schedules_are_balanced_where_the_topology_sprays(spec: str) -> None:
-    """24 of 31 blocks a rank cross the fat tree's spines: all over the lowest takes 16 times the bound."""
+    """24 of 31 blocks per rank cross the fat tree's spines: all over the lowest takes 16 times the bound."""
     topology = load(spec)
     schedule = retime(build("direct", Collective(Kind.ALL_TO_ALL, 32, 64 << 20), topology), blocking=False)
     assert schedule.time_ps < 1.05 * lower_bound(schedule.collective, topology).time_ps

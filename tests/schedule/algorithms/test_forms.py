@@ -304,7 +304,7 @@ def height(n: int) -> int:
 
 
 F = 3  # chunks per rank
-# Name, kind: steps, and chunks that all ranks together send, over n ranks on a switch with F chunks a rank.
+# Name, kind: steps, and chunks that all ranks together send, over n ranks on a switch with F chunks per rank.
 FORMS = {
     ("ring", AR): lambda n: (2 * (n - 1), 2 * n * (n - 1) * F),
     ("ring", RS): lambda n: (n - 1, n * (n - 1) * F),

@@ -17,7 +17,7 @@ US = 1_000_000
 
 
 def test_a_ring_of_four_needs_two_steps() -> None:
-    # 1000 bytes a rank at 1 GB/s and 1 us: 2 us a hop; two neighbours in one hop, the rank across in the second.
+    # 1000 bytes per rank at 1 GB/s and 1 us: 2 us a hop; two neighbours in one hop, the rank across in the second.
     schedule = synthesize(
         Collective(Kind.ALL_GATHER, 4, 4000), load("ring:4,bandwidth=1GB/s,latency=1us"), engine="exact", blocking=True
     )
@@ -34,7 +34,7 @@ def test_it_proves_more_than_the_bound_by_arithmetic() -> None:
     # Two leaves, chunks of 1 us, the first link without latency: 0 -> 1 -> 2 pipelines.
     line = Topology.from_links("line", 3, [(0, 1, 0, 10**9), (1, 2, 0, 10**9), (2, 0, 0, 10**9)])
     one = solve(Problem(Collective(Kind.BROADCAST, 3, 4000, 4), line), Search(), engine="exact")
-    assert one.schedule.time_ps == 5 * US  # 4 chunks a link, the second link starts a chunk later
+    assert one.schedule.time_ps == 5 * US  # 4 chunks per link, the second link starts a chunk later
     assert one.schedule.bound is not None
     assert one.schedule.bound.time_ps == 5 * US
 

@@ -34,7 +34,7 @@ def test_labels_do_not_change_what_is_possible(topology: Topology, blocking: boo
 
 
 def test_more_attempts_are_never_worse() -> None:
-    # The same sequence goes on: its best only improves. Two chunks a rank on MI250 take hundreds of attempts.
+    # The same sequence goes on: its best only improves. Two chunks per rank on MI250 take hundreds of attempts.
     mi250 = load("mi250")
     collective = Collective(Kind.ALL_GATHER, 16, 2**30, 2)
     few, many = (synthesize(collective, mi250, engine="matching", blocking=True, attempts=n) for n in (1, 300))

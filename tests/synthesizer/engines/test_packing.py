@@ -92,7 +92,7 @@ def test_switches_cost_nothing(topology: Topology, chunks: int, grain: int) -> N
 @pytest.mark.parametrize(
     ("spec", "trees", "slots"),
     [
-        # ForestColl's fluid optimum, 1 GiB and 50 GiB/s a link, recorded as 9600, 5833.3 and 2916.7 us:
+        # ForestColl's fluid optimum, 1 GiB and 50 GiB/s per link, recorded as 9600, 5833.3 and 2916.7 us:
         # 24 of 25 blocks enter a corner over 2 links: 24/25 GiB / (2 * 50 GiB/s) = 9600 us, 12 slots for one tree each.
         ("mesh:5x5,bandwidth=50GiB/s,latency=500ns", 1, 12),
         # 7 of 8 blocks over 6 NVLinks, one or two a pair: 6 trees from each of 8 take 7 slots of a NVLink.

@@ -45,7 +45,7 @@ def fabric_links(topology: Topology) -> dict[float, int]:
         ("spines=4", 8 + 4, {50.0: 128, 100.0: 2 * 8 * 4}),
         # 4 spines in each of two pods, and spine k of both under core k, with a quarter of 1,600 GB/s
         ("fabric=fat_tree,leaf=2,pod=4,spines=4", 4 + 8 + 4, {50.0: 128, 200.0: 2 * 4 * 4, 400.0: 2 * 8}),
-        # two NICs a rail, of the last four none: 2 leaves of 16 NICs
+        # two NICs per rail, of the last four none: 2 leaves of 16 NICs
         ("rails=0/0/1/1/-/-/-/-", 3, {50.0: 64, 800.0: 4}),
     ],
 )

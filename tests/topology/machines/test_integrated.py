@@ -35,7 +35,7 @@ def test_each_is_a_topology_that_is_named_by_itself(name: str) -> None:
 
 
 def test_what_a_chip_sends() -> None:
-    """All its links together, GB/s a direction: what the vendors say of a chip."""
+    """All its links together, GB/s per direction: what the vendors say of a chip."""
     out = {
         "tpu-v5p": 600,
         "tpu-v6e": 400,

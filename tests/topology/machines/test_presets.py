@@ -81,7 +81,7 @@ def test_presets_give_the_answers_of_the_golden_machines(shared: Path, name: str
 
 
 def test_an_h800_has_the_channels_that_nccl_printed() -> None:
-    """NCCL's issue 892: 16 channels among 8 H800 without NVLS. 160 GB/s a direction are what DeepSeek measured."""
+    """NCCL's issue 892: 16 channels among 8 H800 without NVLS. 160 GB/s per direction are what DeepSeek measured."""
     shown = hocket("nccl", "choose", "-t", "dgx-h800:nvls=0", "-c", "all_reduce").stdout
     assert "Ring 8 channels: 20 GB/s each over NVL\n" in shown
     assert "kernels run on up to 16 channels\n" in shown
@@ -166,7 +166,7 @@ def test_times_over_efa_are_what_its_steps_take() -> None:
 
 def test_what_is_assumed_and_not_known_is_said() -> None:
     chosen = hocket("nccl", "choose", "-t", "vera-rubin-nvl144", "-c", "all_reduce", "--min", "1GiB", "--max", "1GiB")
-    assert "note: vera-rubin-nvl144: assumed: 4 NICs a tray on PCI of Gen6 x16, sm 107" in chosen.stdout
+    assert "note: vera-rubin-nvl144: assumed: 4 NICs per tray on PCI of Gen6 x16, sm 107" in chosen.stdout
     sentence = "GPUs of sm 107: NCCL 2.30 has no constants of their own and counts with those of sm 100"
     assert f"note: {sentence}" in chosen.stdout
     answer = hocket("simulate", "all_reduce", "-t", "vera-rubin-nvl144", "-s", "1GiB")

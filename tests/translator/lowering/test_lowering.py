@@ -98,7 +98,7 @@ def test_the_root_is_kept(kind: Kind, root: int) -> None:
 
 
 def test_chunks_that_travel_together_share_a_step() -> None:
-    # direct all_gather of 3 chunks a rank over 4 ranks: one step of 3 chunks to each of 3 peers
+    # direct all_gather of 3 chunks per rank over 4 ranks: one step of 3 chunks to each of 3 peers
     program = lower(build("direct", Collective(Kind.ALL_GATHER, 4, 12000, 3), full(4)), "msccl")
     sends = [step for *_, step in steps_of(program) if step.type == StepType.SEND]
     assert len(sends) == 4 * 3

@@ -127,7 +127,7 @@ def test_chunks_that_go_the_same_way_are_made_one_where_there_are_too_many_steps
 
 
 def test_who_cannot_have_coarser_chunks_is_told_how_many_there_may_be(tmp_path: Path) -> None:
-    # 2 * 2 * 1500 messages a rank, of at most 4096; one chunk does not go straight from rank 0 to rank 2
+    # 2 * 2 * 1500 messages per rank, of at most 4096; one chunk does not go straight from rank 0 to rank 2
     topology = load("fully_connected:3,bandwidth=50GB/s,latency=500ns")
     schedule = build("direct", Collective(Kind.ALL_GATHER, 3, 4500, 1500), topology)
     around = (schedule.chunk == 0) & (schedule.dst == 2)

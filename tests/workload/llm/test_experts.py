@@ -108,7 +108,7 @@ def test_dispatch_by_nodes_sends_nothing_in_a_group_of_one_rank(node_ranks: int,
 
 def test_dispatch_as_fp8_halves_one_way() -> None:
     traces = llm_traces(EXPERTS, replace(PLAN, token_format=TokenFormat.FP8), H100)
-    # 256 bytes and 2 scales of 4 bytes a token there, 512 back, both forward and backward.
+    # 256 bytes and 2 scales of 4 bytes per token there, 512 back, both forward and backward.
     assert communicated(traces, 0, A2A, "ep") == Counter({2 * TOKENS * (256 + 8): 7 * 2, 2 * TOKENS * 512: 7 * 2})
 
 

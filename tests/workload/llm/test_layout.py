@@ -94,7 +94,7 @@ def test_dense_layers_lie_where_they_lie() -> None:
         (ParallelPlan(schedule=PipelineSchedule.ZB_V), "the zb-v schedule needs pp above 1"),
         (ParallelPlan(cp=8, context=ContextMethod.ULYSSES), "8 context parallel ranks cannot share out a rank's 4"),
         (ParallelPlan(cp=4, context_inner=2), "hierarchical context parallelism, and it alone"),
-        (ParallelPlan(pp=2, chunks=3, schedule=PipelineSchedule.ZB_V), "2 chunks of layers a stage, not 3"),
+        (ParallelPlan(pp=2, chunks=3, schedule=PipelineSchedule.ZB_V), "2 chunks of layers per stage, not 3"),
     ],
 )
 def test_what_cannot_be_is_refused(plan: ParallelPlan, message: str) -> None:

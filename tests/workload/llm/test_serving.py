@@ -71,7 +71,7 @@ def test_decoding_reads_weights_once_and_keys_and_values_of_every_request() -> N
 
 
 def test_latents_are_whole_on_every_rank() -> None:
-    # arXiv:2412.19437: (512 + 64) elements a token and layer, whatever the tensor parallelism.
+    # arXiv:2412.19437: (512 + 64) elements per token and layer, whatever the tensor parallelism.
     card = MODELS["deepseek-v3"]
     for tp in (1, 8):
         assert ServingPlan(Pool()).key_values(card, Pool(tp=tp), 1000) == 1000 * 61 * (512 + 64) * 2
@@ -189,7 +189,7 @@ def test_speculation_takes_a_step_for_all_that_is_accepted() -> None:
     draft = replace(TINY, name="draft", layers=2)
     plan = ServingPlan(Pool(), speculation=Speculation(draft, 4, Fraction(3, 2)))
     served = serving_traces(TINY, plan, H100, [Request(0, 10, 11)])
-    # 2.5 tokens a step: 2, 3, 2, 3 after the one that comes of the prompt; each checks 4 guesses and adds one.
+    # 2.5 tokens per step: 2, 3, 2, 3 after the one that comes of the prompt; each checks 4 guesses and adds one.
     assert [item.emitted for step in served.steps[0] for item in step.batches[0]] == [1, 2, 3, 2, 3]
     assert passes(served)[1:] == [[(0, 5, False)]] * 4
     found = names(served.traces.traces[0])

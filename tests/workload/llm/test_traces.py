@@ -168,7 +168,7 @@ def test_fsdp_gathers_one_part_ahead() -> None:
 def test_tensor_parallel_sums() -> None:
     traces = llm_traces(TINY, ParallelPlan(tp=4, global_batch=1), H100)
     # arXiv:1909.08053: 2 all_reduces of all tokens' hidden state in a layer forward, 2 backward; the embedding's output
-    # and the gradient of the output layer's input; the loss: 3 of 4 bytes a token.
+    # and the gradient of the output layer's input; the loss: 3 of 4 bytes per token.
     expected = Counter({TOKENS * HIDDEN: 4 * 8 + 2, 4 * TOKENS: 3})
     assert communicated(traces, 0, CollectiveType.ALL_REDUCE, "tp") == expected
 

@@ -35,7 +35,9 @@ def unknown_gpu(sm: int, gcn: str = "") -> str:
     with another's; else nothing."""
     if gcn:
         known = any(part in gcn for part in (*filter(None, _XGMI), *_VEGA))
-        return "" if known else f"GPUs {gcn}: RCCL has no xGMI rate for them and counts {_XGMI[''] // 1000} GB/s a link"
+        return (
+            "" if known else f"GPUs {gcn}: RCCL has no xGMI rate for them and counts {_XGMI[''] // 1000} GB/s per link"
+        )
     if sm in _KNOWN_SM:
         return ""
     known_sm = next((known for known in (100, 90, 80) if sm >= known), 70)

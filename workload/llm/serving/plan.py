@@ -69,7 +69,7 @@ class ServingPlan:
     """Ranks, batches, formats.
 
     `prefill`: ranks that do nothing but prompts, whose keys and values then go to those of `pool`; None: both are done
-    by `pool`. `max_batch` requests a replica has at a time, `max_tokens` tokens a step; with `chunked` a step takes
+    by `pool`. `max_batch` requests a replica has at a time, `max_tokens` tokens per step; with `chunked` a step takes
     these of decoding requests and then parts of prompts (Sarathi-Serve, arXiv:2403.02310), else prompts go first, whole
     (Orca's iterations, OSDI 2022). `memory_part`: of an accelerator's memory for weights, keys and values.
     """

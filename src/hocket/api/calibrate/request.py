@@ -62,7 +62,7 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
     nodes: Annotated[int | None, option("Nodes, for files without them.", ge=1)] = None
     predict_nodes: Annotated[
         tuple[int, ...],
-        option("Predict NCCL's times on so many nodes like those of --topology, too (repeatable).", ge=1, metavar="N"),
+        option("Predict NCCL's times on N nodes like those of --topology, too (repeatable).", ge=1, metavar="N"),
     ] = ()
     plan: Annotated[bool, option("Say which few runs would help most; files are not needed for that.")] = False
     kernels: Annotated[

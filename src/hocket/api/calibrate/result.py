@@ -111,7 +111,7 @@ class CalibrationResult(Result):
         if not self.calibration.levels:
             return
         yield ""
-        yield f"{'level':<16} {'collective':<16} {'protocol':<8} {'a step':>22} {'a rank, each way':>26}"
+        yield f"{'level':<16} {'collective':<16} {'protocol':<8} {'per step':>22} {'per rank and direction':>26}"
         for each in self.calibration.levels:
             step = "not told"
             if each.latency_us is not None:

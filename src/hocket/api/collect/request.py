@@ -59,10 +59,12 @@ class CollectionRequest(Request, frozen=True, kw_only=True, tag="collect"):
     ] = 60
     ops: Annotated[bool, option("Record operators too, with PyTorch's profiler.")] = False
     stacks: Annotated[bool, option("Record the script's line that issues each call.")] = False
-    completion: Annotated[bool, option("Have streams wait for asynchronous calls on devices: their ends.")] = False
+    completion: Annotated[
+        bool, option("Have streams wait for asynchronous calls on devices, to record their ends.")
+    ] = False
     no_nccl: Annotated[bool, option("Do not load Hocket's profiler plugin into NCCL.")] = False
     no_build: Annotated[bool, option("Do not build the native hook beside a job that lacks it.")] = False
-    no_device_times: Annotated[bool, option("Do not ask devices when they came to calls.")] = False
+    no_device_times: Annotated[bool, option("Do not record times of devices.")] = False
     max_bytes: Annotated[str, option(OPTIONS["max_bytes"].help, metavar="SIZE", variable=variable("max_bytes"))] = ""
     windows: Annotated[str, option(OPTIONS["windows"].help, metavar="STEPS", variable=variable("windows"))] = ""
     triggers: Annotated[bool, option("Let `hocket collect trigger` ask for windows while the job runs.")] = False

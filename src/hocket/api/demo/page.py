@@ -211,7 +211,7 @@ def _executed(result: Chain) -> list[Block]:
 
 
 def _runs(executed: dict[str, Any], library: str) -> Table:
-    """A row a size; beside it the library's own busbw where that was measured."""
+    """A row per size; beside it the library's own busbw where that was measured."""
     head, rows = ["size", "elements", "time", "busbw", "wrong"], []
     for row in executed["rows"]:
         run, reference = row["in_place"] or row["out_of_place"], row["reference"]

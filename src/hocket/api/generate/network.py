@@ -67,4 +67,4 @@ def _described(layers: Network, plan: HybridPlan, priced: str) -> Iterator[str]:
             size = format_bytes(num_bytes)
             yield f"{count} x {kind} of {num_bytes} bytes ({size}) in all, among {plan.size(scope)} ranks ({scope})"
     if lonely := left_out(layers, plan):
-        yield f"note: {lonely} collectives a step are left out: their groups would be of one rank"
+        yield f"note: {lonely} collectives per step are left out: their groups would be of one rank"

@@ -50,7 +50,7 @@ class CollectiveGeneration(Request, frozen=True, kw_only=True, tag="generate col
     size: Annotated[
         tuple[str, ...],
         option(
-            "Size as nccl-tests counts it; given once a member: each one's input (all_to_all, all_gather, gather).",
+            "Size as nccl-tests counts it; given once per member: each one's input (all_to_all, all_gather, gather).",
             "-s",
         ),
     ] = ()
@@ -134,7 +134,7 @@ class InferenceGeneration(Request, frozen=True, kw_only=True, tag="generate infe
     prompt: Annotated[int, option("Tokens of their prompts.", ge=1, le=1 << 24)] = 1024
     output_tokens: Annotated[int, option("Tokens that they generate.", ge=1, le=1 << 24)] = 64
     spread: Annotated[str, option("Lengths are uniform within this part around these: 0.5.")] = "0"
-    rate: Annotated[str | None, option("Requests a second (Poisson); all come at once by default.")] = None
+    rate: Annotated[str | None, option("Requests per second (Poisson); all arrive at once by default.")] = None
     seed: Annotated[int, option("Seed of the draw.", ge=0, le=1 << 62)] = 0
     request_list: Annotated[
         str | None, option("A CSV file of arrival_ms,prompt,output instead of a draw.", metavar="FILE")

@@ -257,7 +257,7 @@ class TunerTableRequest(Request, frozen=True, kw_only=True, tag="nccl tuner make
 
     files: Annotated[
         tuple[str, ...],
-        argument("Outputs of nccl-tests that tell what NCCL chose (-J, or with its log); profiles.", "FILES"),
+        argument("Outputs of nccl-tests that state NCCL's choice (-J, or with its log); profiles.", "FILES"),
     ] = ()
     output: _Table = None
     run: Annotated[
@@ -281,7 +281,8 @@ class TunerTableRequest(Request, frozen=True, kw_only=True, tag="nccl tuner make
     ] = None
     nodes: Annotated[tuple[int, ...], option("Such nodes; repeatable. Of files that lack it.", ge=1, le=65_536)] = ()
     settings: Annotated[
-        tuple[str, ...], option("A variable that the table stands for.", "--set", metavar="NAME=VALUE")
+        tuple[str, ...],
+        option("A variable of NCCL's environment whose effect the table is to have.", "--set", metavar="NAME=VALUE"),
     ] = ()
     version: _Version = "2.30.7"
     calibration: Annotated[
@@ -317,11 +318,11 @@ class TunerCheck(Request, frozen=True, kw_only=True, tag="nccl tuner check"):
     performer: ClassVar[str] = f"{_ROOM}.tuner.check:perform"
 
     table: Annotated[str, argument("The table of NCCL's tuner plugin.", "TABLE")]
-    nodes: Annotated[int | None, option("List what applies on a communicator of so many nodes.", ge=1)] = None
-    ranks: Annotated[int | None, option("And so many ranks.", "-n", ge=1)] = None
-    domains: Annotated[str | None, option("Its NVLink domains, least and most ranks of one.", metavar="N,MIN,MAX")] = (
-        None
-    )
+    nodes: Annotated[int | None, option("List what applies to communicators of N nodes.", ge=1)] = None
+    ranks: Annotated[int | None, option("And of N ranks.", "-n", ge=1)] = None
+    domains: Annotated[
+        str | None, option("Its NVLink domains, minimum and maximum ranks of one.", metavar="N,MIN,MAX")
+    ] = None
     against: Annotated[
         str | None,
         option("Compare with NCCL's own choice: its topology XML, or a preset, dgx-h100:nodes=2.", metavar="MACHINE"),

@@ -118,7 +118,7 @@ class ReplayResult(Result):
         times = found.iterations_ps
         yield self.headline() + (f" ({found.steps} steps)" if found.steps else "")
         yield (
-            f"measured {_time(found.measured_ps)} (least {_time(min(times))}, most {_time(max(times))}), recorded"
+            f"measured {_time(found.measured_ps)} (min {_time(min(times))}, max {_time(max(times))}), recorded"
             f" {_time(found.recorded_ps)}, predicted {_time(found.predicted_ps)}"
         )
         if found.operations:

@@ -17,12 +17,12 @@ from hocket.runtime.selftest.rows import JoinedTask, joined, ranks_told, tables
 
 __all__ = ["LibraryJob"]
 
-#: NCCL's log of GPUs: what it found and chose, no line a call.
+#: NCCL's log of GPUs: what it found and chose, no line per call.
 _NCCL_LOG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,GRAPH"}
 
 
 class LibraryJob:
-    """A job of a part, a process a rank, in the part's folder."""
+    """A job of a part, a process per rank, in the part's folder."""
 
     def __init__(self, place: PartPlace, tasks: Sequence[RunTask]) -> None:
         self._place, self._tasks = place, tuple(tasks)

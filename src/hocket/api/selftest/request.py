@@ -25,7 +25,9 @@ class SelfTest(Request, frozen=True, kw_only=True, tag="selftest"):
         "hocket selftest -n 2 -o selftest.zip",
     )
 
-    gpu: Annotated[bool, option("Test this machine's GPUs too, a process each; all if they have NCCL.")] = False
+    gpu: Annotated[bool, option("Test this machine's GPUs too, a process per GPU; all of them if NCCL is there.")] = (
+        False
+    )
     ranks: Annotated[int, option("Processes on this machine's cores.", "-n", "--ranks", ge=2, le=16)] = 4
     output: Annotated[str, written("The file to send back.", "-o", "--output")] = "hocket-selftest.zip"
     only: Annotated[

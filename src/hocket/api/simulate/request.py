@@ -73,7 +73,7 @@ class Disturbances(Part, frozen=True, kw_only=True):
     ] = ()
     late: Annotated[
         tuple[str, ...],
-        option("A rank comes later to the call of a program, or of NCCL.", metavar="RANK=TIME"),
+        option("A rank that arrives later at the call of a program, or of NCCL.", metavar="RANK=TIME"),
     ] = ()
     traffic: Annotated[
         tuple[str, ...], option("Other traffic that begins with such a call: 0-9=64MiB.", metavar="RANK-RANK=SIZE")
@@ -203,8 +203,8 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
     times: Annotated[
         str | None,
         option(
-            "Of a collective that NCCL runs: nccl, those of its model (default); measured, those that public tables of"
-            " nodes like these tell, with 90 % intervals. Of any: a file of measurements, as calibrate reads it.",
+            "Times of a collective that NCCL runs: nccl, its model's (default); measured, from public tables of similar"
+            " nodes, with 90 % intervals. Of any collective: a file of measurements, as calibrate reads it.",
             metavar="nccl|measured|FILE",
         ),
     ] = None

@@ -56,7 +56,7 @@ def prediction_lines(prediction: Prediction) -> Iterator[str]:
 
 def _packets(prediction: Prediction, traffic: PacketTraffic) -> Iterator[str]:
     """Percentiles, the fullest queues, and what flow control did."""
-    names = [*(f"p{percent:g}" for percent in LATENCY_PERCENTS), "most"]
+    names = [*(f"p{percent:g}" for percent in LATENCY_PERCENTS), "max"]
     yield f"  latencies    {' '.join(f'{name:>10}' for name in names)}"
     for name, found in (("messages", traffic.message_latency), ("packets", traffic.packet_latency)):
         times = [*map(found.percentile_ps, LATENCY_PERCENTS), found.most_ps]

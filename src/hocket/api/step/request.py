@@ -23,13 +23,15 @@ class StepReport(Request, frozen=True, kw_only=True, tag="step"):
     )
 
     simulated: JobOnTopology
-    tokens: Annotated[int | None, option("Tokens of a step on all ranks; generated traces know.", ge=1, le=1 << 40)] = (
-        None
-    )
+    tokens: Annotated[
+        int | None, option("Tokens of a step on all ranks; default: from generated traces.", ge=1, le=1 << 40)
+    ] = None
     model_pflop: Annotated[
         float | None,
         option(
-            "10^15 operations that a step of the model is, none computed again; generated traces know.", ge=0, le=1e9
+            "10^15 operations of the model in a step, none computed again; default: from generated traces.",
+            ge=0,
+            le=1e9,
         ),
     ] = None
     what_if: Annotated[bool, option("Simulate what other choices would gain.", "--what-if/--no-what-if")] = True

@@ -37,7 +37,7 @@ class StepResult(Result):
         whole = max(shares.time_ps, 1)
         parts = sorted(zip(shares.means_ps.tolist(), shares.parts, strict=True), key=lambda pair: -pair[0])[:3]
         said = ", ".join(f"{part.name} {time / whole:.1%}" for time, part in parts)
-        return f"{format_time(self.step.step_ps)} a step on {self.step.prediction.topology.name}: {said}"
+        return f"{format_time(self.step.step_ps)} per step on {self.step.prediction.topology.name}: {said}"
 
     def summary(self) -> str:
         return "\n".join([printable_lines([*head_lines(self.step)]), self.rest()])

@@ -40,7 +40,7 @@ def rest_lines(step: StepSummary) -> Iterator[str]:
     yield ""
     first = max(step.contenders[0][1], 1)
     rows = [(name, format_time(time / steps), f"{time / first:.3f}x") for name, time in step.contenders]
-    yield from text_table(("collectives by", "a step", "vs first"), rows)
+    yield from text_table(("collectives by", "per step", "vs first"), rows)
     if step.what_ifs:
         yield ""
         yield from _what_ifs(step)
@@ -95,7 +95,7 @@ def _division(step: StepSummary) -> Iterator[str]:
         )
     ]
     rows.append(("whole", format_time(step.step_ps), "100.0%", "", ""))
-    yield from text_table(("a step of a rank", "mean", "share", "least", "most"), rows)
+    yield from text_table(("time per rank and step", "mean", "share", "min", "max"), rows)
 
 
 def _dimensions(step: StepSummary) -> Iterator[str]:
@@ -127,6 +127,6 @@ def _what_ifs(step: StepSummary) -> Iterator[str]:
         if each.matters
     ]
     if rows:
-        yield from text_table(("what if", "a step", "change"), rows)
+        yield from text_table(("what if", "per step", "change"), rows)
     if step.gain_nothing:
         yield from _wrapped([f"  no gain: {'; '.join(step.gain_nothing)}"])

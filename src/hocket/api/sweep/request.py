@@ -44,7 +44,7 @@ class Sweep(Request, frozen=True, kw_only=True, tag="sweep"):
         str,
         option("serial, local (processes here; processes is its other name), mpi (mpi4py.futures), or dask."),
     ] = "serial"
-    jobs: Annotated[int, option("Worker processes; one a CPU core by default.", ge=1)] | None = None
+    jobs: Annotated[int, option("Worker processes; one per CPU core by default.", ge=1)] | None = None
     cluster: Annotated[
         str | None,
         option(
@@ -78,8 +78,8 @@ class SweepPlot(Request, frozen=True, kw_only=True, tag="sweep plot"):
     output: Annotated[str, written("The page (.html).", "-o", "--output")] = "plot.html"
     kind: Annotated[str, option("What is drawn.", choices="hocket.api.sweep.plots:KINDS")] = "curves"
     x: Annotated[str | None, option("The column across; without it the figures that the page of a sweep has.")] = None
-    y: Annotated[str | None, option("The column upwards.")] = None
-    value: Annotated[str | None, option("The column that the colours of a heat map say.")] = None
+    y: Annotated[str | None, option("The vertical axis.")] = None
+    value: Annotated[str | None, option("The column that colours the heat map.")] = None
     by: Annotated[tuple[str, ...], option("A line, or sort of dot, for each value of these columns.")] = ()
     each: Annotated[str | None, option("A figure for each value of this column.")] = None
     log: Annotated[bool, option("Logarithmic axes.")] = False

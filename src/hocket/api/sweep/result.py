@@ -15,7 +15,7 @@ PAGE = "report.html"
 
 
 class SweepResult(Result):
-    """Columns, a row a point: `columns()["results"]`; `written`: the files made."""
+    """Columns, a row per point: `columns()["results"]`; `written`: the files made."""
 
     def __init__(self, request: Sweep, results: Columns) -> None:
         self.request: Sweep = request
@@ -25,10 +25,11 @@ class SweepResult(Result):
     def summary(self) -> str:
         errors = self.results["error"].tolist()
         failed = sum(error.startswith("failed: ") for error in errors)
-        also = f", {failed} failed: --retry-failed asks again" if failed else ""
-        path = Path(self.request.output) / "results.csv"
         refused = sum(map(bool, errors)) - failed
-        return f"{points_in_words(len(errors))}, {refused} cannot be simulated (column error){also}: {path}"
+        said = [points_in_words(len(errors))]
+        said += [f"{refused} cannot be simulated (column error)"] if refused else []
+        said += [f"{failed} failed: --retry-failed asks again"] if failed else []
+        return f"{', '.join(said)}: {Path(self.request.output) / 'results.csv'}"
 
     def columns(self) -> Mapping[str, Columns]:
         return {"results": self.results}

@@ -60,7 +60,7 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
     objective: Annotated[
         str,
         option(
-            "auto: quickest at --size; latency, bandwidth: at the smallest, the largest sizes.",
+            "auto: fastest at --size; latency, bandwidth: at the smallest, the largest sizes.",
             choices="hocket.synthesizer.objective:Objective",
         ),
     ] = "auto"
@@ -68,7 +68,7 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
     attempts: Annotated[int, option("Searches of each engine (default: what the size is worth).", ge=1)] | None = None
     time_limit: Annotated[
         str | None,
-        option("Search for up to so long (30s, 5m), and take the best found. Ctrl-C does so at once.", metavar="T"),
+        option("Search for up to this long (30s, 5m), and take the best found; Ctrl-C takes it at once.", metavar="T"),
     ] = None
     threads: (
         Annotated[int, option("Threads of an engine (default: all cores); the result does not change.", ge=1)] | None
@@ -77,7 +77,7 @@ class Synthesis(Request, frozen=True, kw_only=True, tag="synthesize"):
     runtime: Annotated[
         str | None,
         option(
-            "Write programs for this runtime into a bundle: the quickest of each size, where stock is not.",
+            "Write programs for this runtime into a bundle: the fastest per size, unless stock is faster.",
             "--for",
             choices="hocket.translator.targets:RUNTIMES",
         ),

@@ -96,7 +96,7 @@ def _rows(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "out of a rank", _span(facts.egress, format_bandwidth)
     yield "latency diameter", _diameter(facts)
     yield "tightest cut", f"{facts.cut.ranks} ranks send {format_bandwidth(facts.cut.bandwidth)} in all to the rest"
-    yield "all-gather at most", f"{format_bandwidth(facts.all_gather_bandwidth)} of output a rank"
+    yield "all-gather at most", f"{format_bandwidth(facts.all_gather_bandwidth)} of output per rank"
 
 
 def _routing(facts: Facts) -> str:

@@ -171,7 +171,7 @@ class CheckedRoutes(Result):
         yield from notes_of((*topology.notes, *(one_path_notes(topology) if asked else ())))
         loops = f"loops on the way to rank {spans(found.looping)}" if found.looping else "no loops"
         yield f"{'pairs':<12} {found.pairs}, {'all' if found.arrived == found.pairs else found.arrived} arrive, {loops}"
-        paths = f"up to {found.most_paths} a pair" if found.most_paths > 1 else "one a pair"
+        paths = f"up to {found.most_paths} per pair" if found.most_paths > 1 else "one per pair"
         yield f"{'paths':<12} {paths}, up to {found.most_links} links long"
         further = topology.num_ranks // 2
         for name, load in self._loads():
@@ -179,7 +179,7 @@ class CheckedRoutes(Result):
             to = "to all others" if name == "all_to_all" else f"to rank + {further}"
             spread = ", if spread evenly over its paths" if self.routing.policy.chooses else ""
             bandwidth = format_bandwidth(round(balance["bandwidth"]))
-            yield f"{name:<12} {bandwidth} a rank {to} fill the busiest link{spread}"
+            yield f"{name:<12} {bandwidth} per rank {to} fill the busiest link{spread}"
             for kind, at in balance["classes"].items():
                 used = f"{at['least']:.1%} to {at['most']:.1%} busy, mean {at['mean']:.1%}"
                 label = f"dimension {kind}" if kind.isdecimal() else kind
@@ -197,10 +197,10 @@ class CheckedRoutes(Result):
             return
         worst, best = (format_bandwidth(round(shifts[name])) for name in ("least", "most"))
         if worst == best:
-            yield f"{'shifts':<12} {worst} a rank in each of the {shifts['shifts']}"
+            yield f"{'shifts':<12} {worst} per rank in each of the {shifts['shifts']}"
         else:
             by = f"to rank + {shifts['worst']}"
-            yield f"{'shifts':<12} {worst} a rank in the worst of the {shifts['shifts']} ({by}), {best} in the best"
+            yield f"{'shifts':<12} {worst} per rank in the worst of the {shifts['shifts']} ({by}), {best} in the best"
 
     def _shifts(self) -> dict[str, Any] | None:
         """Of all shifts: how many, the bandwidth (bytes/s) of a rank in the worst and the best, which is worst."""

@@ -103,7 +103,7 @@ class TraceImport(Request, frozen=True, kw_only=True, tag="trace import"):
         str, option("The tool that recorded them.", "--from", choices="hocket.chakra.importers.registry:SOURCES")
     ] = "auto"
     profile: Reader = "mlcommons"
-    world: Annotated[int | None, option("Ranks of the job, where the files do not tell.", metavar="N", ge=1)] = None
+    world: Annotated[int | None, option("Ranks of the job, where the files do not state it.", metavar="N", ge=1)] = None
     rank: Annotated[int | None, option("Which rank one rank's files are of.", metavar="RANK", ge=0)] = None
     size: Annotated[
         tuple[str, ...],
@@ -153,7 +153,7 @@ class TraceMerge(Request, frozen=True, kw_only=True, tag="trace merge"):
     paths: Annotated[tuple[str, ...], argument("Folders, prefixes and .et files, whatever their names.", "TRACES...")]
     written: TraceFolder
     ranks: Annotated[
-        str | None, option("Rank of each file in the order given; else its metadata or name tells.", metavar="RANKS")
+        str | None, option("Rank of each file in the order given; default: from its metadata or name.", metavar="RANKS")
     ] = None
     in_order: Annotated[bool, option("The files are ranks 0, 1, ... as given; numbers in them stay.")] = False
 
@@ -167,7 +167,7 @@ class TraceCombination(Request, frozen=True, kw_only=True, tag="trace combine"):
     )
     performer: ClassVar[str] = f"{_ROOM}.combine:perform"
 
-    jobs: Annotated[tuple[str, ...], argument("Folders or prefixes, one a job.", "TRACES...")]
+    jobs: Annotated[tuple[str, ...], argument("Folders or prefixes, one per job.", "TRACES...")]
     written: TraceFolder
     place: Annotated[
         tuple[str, ...],

@@ -33,21 +33,21 @@ class SyntheticTraffic(Request, frozen=True, kw_only=True, tag="traffic"):
     load: Annotated[
         str,
         option(
-            "Parts of what senders' links carry, headers included; messages come at random times: 70%, 10%..100%,"
+            "Parts of what senders' links carry, headers included; messages arrive at random times: 70%, 10%..100%,"
             " 60%..80%:5%.",
             metavar="LOADS",
         ),
     ] = "10%..100%"
     window: Annotated[
         tuple[str, ...],
-        option("In place of loads: so many messages of each rank are always under way: 1,2,4.", metavar="COUNT,..."),
+        option("Instead of loads: messages that each rank always has in flight: 1,2,4.", metavar="COUNT,..."),
     ] = ()
     size: Annotated[str, option("Size of each message.", "-s")] = "4KiB"
-    duration: Annotated[str, option("How long messages are made, of each load.")] = "500us"
+    duration: Annotated[str, option("Time for which messages are made, per load.")] = "500us"
     warm_up: Annotated[
         str | None, option("What is delivered before that is not counted; half of the duration by default.")
     ] = None
-    seed: Annotated[int, option("Of times and destinations.", ge=0)] = 0
+    seed: Annotated[int, option("Seed of times and destinations.", ge=0)] = 0
     switching: Annotated[
         tuple[str, ...], option("cut_through (default) or store_and_forward, of all links or CLASS=VALUE.")
     ] = ()

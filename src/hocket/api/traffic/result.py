@@ -150,7 +150,7 @@ def saturation_words(sweep: TrafficSweep) -> str:
 def table_lines(sweep: TrafficSweep) -> Iterator[str]:
     """A line a point: what is carried, and how late it is."""
     heads = [_place(sweep), "carried", "intra GB/s", "inter GB/s", "mean", *(f"p{each:g}" for each in _PERCENTILES)]
-    yield " ".join(f"{head:>11}" for head in [*heads, "most"])
+    yield " ".join(f"{head:>11}" for head in [*heads, "max"])
     for point in sweep.points:
         both = _both(point)
         at = str(point.window) if point.load is None else f"{point.load:.1%}"
@@ -190,7 +190,7 @@ def _queue_lines(sweep: TrafficSweep) -> Iterator[str]:
     point = sweep.points[-1]
     at = f"window {point.window}" if point.load is None else f"load {point.load:.1%}"
     yield f"links at {at}: how busy, and what waits for one"
-    yield f"{'class':>15} {'links':>6} {'busy':>7} {'busiest':>8} {'waiting':>10} {'most':>10}"
+    yield f"{'class':>15} {'links':>6} {'busy':>7} {'busiest':>8} {'waiting':>10} {'max':>10}"
     for use in class_uses(sweep.topology, point):
         busy = f"{use.busy_mean:>7.1%} {use.busy_most:>8.1%}"
         waiting = f"{format_bytes(round(use.waiting_mean)):>10} {format_bytes(use.waiting_most):>10}"

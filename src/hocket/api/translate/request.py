@@ -41,7 +41,7 @@ class Translation(Request, frozen=True, kw_only=True, tag="translate"):
         Annotated[
             str,
             option(
-                "XML: runtime that it was written for (they mean maxBytes differently); told by its form by default.",
+                "XML: runtime that it was written for (they mean maxBytes differently); default: by its attributes.",
                 "--from",
                 choices="hocket.translator.msccl.profiles:PROFILES",
             ),
@@ -49,7 +49,7 @@ class Translation(Request, frozen=True, kw_only=True, tag="translate"):
         | None
     ) = None
     output: Annotated[
-        str | None, written("File to write; for chakra the prefix of a file a rank.", "-o", positional=True)
+        str | None, written("File to write; for chakra the prefix of a file per rank.", "-o", positional=True)
     ] = None
     bundle: Annotated[
         str | None,
@@ -62,7 +62,7 @@ class Translation(Request, frozen=True, kw_only=True, tag="translate"):
             str,
             option(
                 "Simple (the default) is for large sizes, LL for small ones, LL128 for NVLink; device, and bundles of"
-                " mscclpp: the quicker of Simple and LL.",
+                " mscclpp: the faster of Simple and LL.",
                 choices="hocket.schedule:FIFO_DEPTH",
             ),
         ]
@@ -94,7 +94,7 @@ class Translation(Request, frozen=True, kw_only=True, tag="translate"):
         | None
     ) = None
     costs: CostsFile = None
-    min_bytes: Annotated[str | None, option("Least size the file is for.", metavar="SIZE")] = None
+    min_bytes: Annotated[str | None, option("Smallest size the file is for.", metavar="SIZE")] = None
     max_bytes: Annotated[
         str | None, option("Largest size the file is for (0: any; msccl: 128 MiB).", metavar="SIZE")
     ] = None
@@ -105,9 +105,9 @@ class Translation(Request, frozen=True, kw_only=True, tag="translate"):
     name: Annotated[str | None, option("Name inside the file.")] = None
     topology: Annotated[
         str | None,
-        option("XML to what is no XML, trees, --bundle: where it runs.", "-t", metavar="SPEC|FILE"),
+        option("An XML to another format, trees, --bundle: where it runs.", "-t", metavar="SPEC|FILE"),
     ] = None
-    size: Annotated[str | None, option("XML to what is no XML, trees: of the call.", "-s")] = None
+    size: Annotated[str | None, option("An XML to another format, trees: size of the call.", "-s")] = None
     collective: (
         Annotated[
             str,

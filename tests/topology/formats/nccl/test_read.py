@@ -138,7 +138,7 @@ def test_what_rccl_takes_for_two_is_two(tmp_path: Path) -> None:
 
 def test_an_architecture_that_rccl_has_no_rate_for_is_said(tmp_path: Path) -> None:
     notes = read_nccl_topology(write(tmp_path, AMD_MACHINE.replace("gfx942", "gfx1250"))).notes
-    assert notes == ("GPUs gfx1250: RCCL has no xGMI rate for them and counts 24 GB/s a link",)
+    assert notes == ("GPUs gfx1250: RCCL has no xGMI rate for them and counts 24 GB/s per link",)
     assert read_nccl_topology(write(tmp_path, AMD_MACHINE)).notes == ()
     assert widths(write(tmp_path, AMD_MACHINE)) == {("xgmi", 3 * 48), ("pci", 24), ("pci", 12)}
 

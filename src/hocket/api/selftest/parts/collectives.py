@@ -87,7 +87,7 @@ def _unserved(report: dict[str, Any]) -> Iterator[str]:
 
 
 def _times(done: Sequence[JoinedTask]) -> Iterator[dict[str, Any]]:
-    """In picoseconds, of each size the quicker way; bandwidth in bytes a second."""
+    """In picoseconds, of each size the quicker way; bandwidth in bytes per second."""
     for each in done:
         for row in each.rows:
             measured = [result for result in (row.out_of_place, row.in_place) if result]

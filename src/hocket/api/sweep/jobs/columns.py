@@ -87,7 +87,7 @@ def _tells(name: str, settings: Sequence[Mapping[str, str]]) -> bool:
 
 
 def columns_of(points: Sequence[JobPoint], jobs: SweptJobs) -> Columns:
-    """A row a point: `point`, its number; what it asks, as options are called; then the numbers of its step (times in
+    """A row per point: `point`, its number; what it asks, as options are called; then the numbers of its step (times in
     picoseconds, -1 or nan where there are none), the mean time of each part of a rank's step, whether it is of the
     Pareto set, and why it was skipped."""
     outcomes = [job.outcome for job in jobs.jobs]

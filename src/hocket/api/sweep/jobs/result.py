@@ -12,7 +12,7 @@ __all__ = ["JobSweepResult"]
 
 
 class JobSweepResult(SweepResult):
-    """Columns, a row a point: `columns()["results"]`; `jobs`: what was found of each."""
+    """Columns, a row per point: `columns()["results"]`; `jobs`: what was found of each."""
 
     def __init__(self, request: Sweep, results: Columns, jobs: SweptJobs) -> None:
         super().__init__(request, results)
