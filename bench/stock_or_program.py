@@ -3,9 +3,10 @@
 Example: python -m hocket.bench.stock_or_program --case 'all_reduce dgx-h100:nodes=2*' --keep rows.json
 
 Both are predicted, and with the same costs: NCCL's (RCCL's) published constants of launch, steps, protocols and reach
-of links. A cell is how many times as quick the program is, `-` where the size is left to the library; `worst` is the
-library's time over the bundle's where that is least (1: it is never slower), `wins` counts sizes. `--keep` adds each
-row to a file when it is done, and takes those that are there from it; `--table` prints that file alone.
+of links. A cell is how many times as quick the program is, `-` where the size is left to the library, `?` where its
+model has no time; `worst` is the library's time over the bundle's where that is least (1: it is never slower), `wins`
+counts sizes. `--keep` adds each row to a file when it is done, and takes those that are there from it; `--table` prints
+that file alone.
 """
 
 import json
@@ -65,7 +66,9 @@ class Outcome:
         if self.error:
             return [*self.name.split(), self.error]
         gains = [1.0 if ours is None else stock / ours for _, stock, ours in self.times if stock is not None]
-        cells = ["-" if ours is None or stock is None else f"{stock / ours:.2f}" for _, stock, ours in self.times]
+        cells = [
+            "?" if stock is None else "-" if ours is None else f"{stock / ours:.2f}" for _, stock, ours in self.times
+        ]
         won = sum(gain > 1 for gain in gains)
         least = f"{min(gains):.2f}" if gains else "?"
         return [*self.name.split(), *cells, f"{won}/{len(self.times)}", least, f"{self.seconds:.0f}"]

@@ -58,6 +58,7 @@ class CallPrograms:
         self.unfit: dict[Path, str] = {}
         self._times: dict[int, ProgramTimes] = {}
         self._told: dict[tuple[int, str, int, int], int] = {}  # by thread blocks, protocol, instances and size
+        self._least_told: dict[int, int] = {}  # of the members, by size
         lowered = [(source, self._lowered(source, lowering)) for source in sources.members]
         if self.unfit and not any(programs for _, programs in lowered):
             raise ScheduleError(next(iter(self.unfit.values())))
@@ -171,14 +172,21 @@ class CallPrograms:
         if number == len(self._members):
             assert self._stock_ps is not None
             return self._stock_ps(size)
-        lowered, best_ps = self._members[number][1], self._contest.best_ps(size)
+        lowered = self._members[number][1]
         least_ps = lowered.at_least_ps(size)
-        if best_ps is not None and least_ps > _HOPELESS * best_ps:
+        if least_ps > _HOPELESS * self._rival_ps(size):
             return least_ps
-        return self._taken_ps(lowered, size)
+        time_ps = self._taken_ps(lowered, size)
+        self._least_told[size] = min(time_ps, self._least_told.get(size, time_ps))
+        return time_ps
+
+    def _rival_ps(self, size: int) -> int:
+        """The least that is known of a size: of programs that were tried, and of the stock library."""
+        told = self._contest.best_ps(size), self._least_told.get(size), self._stock_ps and self._stock_ps(size)
+        return min((time_ps for time_ps in told if time_ps is not None), default=NEVER_PS)
 
     def _taken_ps(self, lowered: Lowered, size: int) -> int:
-        if size < lowered.smallest_bytes or (lowered.largest_bytes is not None and size > lowered.largest_bytes):
+        if not lowered.is_for(size):
             return NEVER_PS
         one = lowered.one
         loop = (one.chunks_per_loop if isinstance(one, Program) else one.collective.slots) * lowered.instances

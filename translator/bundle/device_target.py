@@ -45,7 +45,6 @@ class _LoweredOverSwitches:
 
     switch_program: SwitchProgram
     program: Schedule
-    smallest_bytes: int = 0
     largest_bytes: None = None
     instances: int = 1
     protocol: str = "NVLS"
@@ -65,6 +64,9 @@ class _LoweredOverSwitches:
     @property
     def thread_blocks(self) -> int:
         return self.switch_program.thread_blocks
+
+    def is_for(self, size_bytes: int) -> bool:
+        return True
 
     def at_least_ps(self, size_bytes: int) -> int:
         return 0

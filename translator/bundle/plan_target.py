@@ -31,8 +31,7 @@ from hocket.translator.mscclpp import (
     verify_plan,
 )
 from hocket.translator.mscclpp.limits import MAX_OPS
-from hocket.translator.mscclpp.plan import OPEN_SIZE
-from hocket.translator.mscclpp.sizes import pipeline_unit
+from hocket.translator.mscclpp.sizes import MAX_BYTES, pipeline_unit
 from hocket.translator.program_schedule import program_schedule
 
 __all__ = ["PlanTarget"]
@@ -134,10 +133,10 @@ class _LoweredPlan:
         strategy: Strategy,
         least: LeastTime | None,
         smallest: int = 0,
-        largest: int | None = None,
+        largest: int = MAX_BYTES,
     ) -> None:
         self._drafts, self.variant, self._least = drafts, strategy, least
-        self.smallest_bytes, self._best_up_to = smallest, largest
+        self._smallest, self._largest = smallest, largest
         self.instances = 1
         self._proved: TranslatedPlan | None = None
 
@@ -169,7 +168,11 @@ class _LoweredPlan:
 
     @property
     def largest_bytes(self) -> int:
-        return min(self.draft.plan.max_message_size, self._best_up_to or OPEN_SIZE)
+        return min(self.draft.plan.max_message_size, self._largest)
+
+    def is_for(self, size_bytes: int) -> bool:
+        """What no plan can serve is known before it is drafted."""
+        return self._smallest <= size_bytes <= self._largest and size_bytes <= self.largest_bytes
 
     @property
     def protocol(self) -> str:

@@ -88,9 +88,8 @@ class Lowered(Protocol):
     def thread_blocks(self) -> int:
         """Of the rank that has the most."""
 
-    @property
-    def smallest_bytes(self) -> int:
-        """Smaller sizes are left to the source's other programs."""
+    def is_for(self, size_bytes: int) -> bool:
+        """Whether it is to be compared at a size: the source's other programs serve those that are too small for it."""
 
     @property
     def largest_bytes(self) -> int | None:
@@ -180,7 +179,6 @@ class _LoweredXml:
     program: Program
     profile: Profile
     slots: int | None = None
-    smallest_bytes: int = 0
     largest_bytes: None = None
     variant: str = ""
     instances: int = 1
@@ -200,6 +198,9 @@ class _LoweredXml:
     @property
     def thread_blocks(self) -> int:
         return max(len(gpu.thread_blocks) for gpu in self.program.gpus)
+
+    def is_for(self, size_bytes: int) -> bool:
+        return True
 
     def at_least_ps(self, size_bytes: int) -> int:
         return 0
@@ -257,7 +258,6 @@ def _fits(program: Program, profile: Profile) -> bool:
 class _LoweredSchedule:
     """A schedule by one strategy, lowered when somebody asks for the program."""
 
-    smallest_bytes = 0
     largest_bytes = None
 
     def __init__(
@@ -313,6 +313,9 @@ class _LoweredSchedule:
     @property
     def protocol(self) -> str:
         return self.variant.protocol
+
+    def is_for(self, size_bytes: int) -> bool:
+        return True
 
     def at_least_ps(self, size_bytes: int) -> int:
         return self._least.of(self.variant, size_bytes)

@@ -134,10 +134,12 @@ class _Gpu:
         # the steps of a block that another waits for; each pair of blocks has a semaphore
         awaited: dict[tuple[int, int], list[int]] = defaultdict(list)
         for number, block in enumerate(blocks):
-            for step in block.steps:
-                steps = awaited[step.depend_block, number]
-                if step.depend_block >= 0 and step.depend_step > max(steps, default=-1):
-                    steps.append(step.depend_step)
+            rows = block.rows
+            waits = zip(rows["depend_block"].tolist(), rows["depend_step"].tolist(), strict=True)
+            for depend_block, depend_step in waits:
+                steps = awaited[depend_block, number]
+                if depend_block >= 0 and depend_step > max(steps, default=-1):
+                    steps.append(depend_step)
         self.awaited = {pair: steps for pair, steps in awaited.items() if steps}
         self.semaphore = {pair: number for number, pair in enumerate(self.awaited)}
         # by block and step: the semaphores of the blocks that wait for it
@@ -204,8 +206,9 @@ class _Block:
             writer.begin(self._on_channel(OpName.RELAXED_SIGNAL))
         if not gpu.packets and block.send >= 0:
             writer.wait(self._on_channel(OpName.RELAXED_WAIT))
-        last = max((k for k, step in enumerate(block.steps) if step.type.sends), default=-1)
-        for position, step in enumerate(block.steps):
+        steps = list(block.steps)
+        last = max((k for k, step in enumerate(steps) if step.type.sends), default=-1)
+        for position, step in enumerate(steps):
             self._acquire(step)
             releases = gpu.released.get((self._number, position), [])
             if step.type is StepType.SEND:

@@ -3,9 +3,11 @@
 from hocket.translator.mscclpp.memory import Granularity, shared_parts
 from hocket.translator.mscclpp.plan import ExecutionPlan, Op, OpName
 
-__all__ = ["granularities", "largest_bytes", "pipeline_unit", "round_bytes"]
+__all__ = ["MAX_BYTES", "granularities", "largest_bytes", "pipeline_unit", "round_bytes"]
 
 _OFFSETS = 1 << 32
+#: No plan serves larger messages, whatever its chunks are.
+MAX_BYTES = _OFFSETS - 1
 _FIXED_SCRATCH = 1 << 26  # with reuse_resources
 _SHARED_SCRATCH = 1 << 27  # what all such plans share
 _MOST_ROUNDS = (1 << 16) - 1  # of a pipeline, which counts them in 16 bits
@@ -32,7 +34,7 @@ def largest_bytes(plan: ExecutionPlan) -> int:
     packets = 2 if plan.protocol == "LL" else 1
     halves = 1 + plan.use_double_scratch_buffer
     scratch = max(gpu.scratch_chunks for gpu in plan.gpus)
-    chunk = (_OFFSETS - 1) // max(plan.slots, packets * halves * scratch)
+    chunk = MAX_BYTES // max(plan.slots, packets * halves * scratch)
     fixed = scratch_chunk_bytes(plan)
     if fixed is not None:
         chunk = min(chunk, _SHARED_SCRATCH // (packets * halves * scratch))

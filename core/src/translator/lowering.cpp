@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "hocket/error.hpp"
-#include "hocket/schedule/clocks.hpp"
+#include "hocket/schedule/shared_clocks.hpp"
 
 namespace hocket::translator {
 namespace {
@@ -131,11 +131,11 @@ class DependencyReducer {
   void reduce(int32_t rank, std::span<const int32_t> blocks, std::span<const int64_t> followed) {
     for (int32_t number = 0; number < std::ssize(blocks); number++) local_[blocks[number]] = number;
     for (int64_t position = 0; position < std::ssize(followed); position++) clock_[followed[position]] = position;
-    schedule::Clocks clocks(std::ssize(followed), std::ssize(blocks));
+    schedule::SharedClocks clocks(std::ssize(followed), std::ssize(blocks));
     for (const int64_t o : followed) {
       const int64_t message = operations_[o].message;
       if (previous_[o] >= 0) clocks.join(clock_[o], clock_[previous_[o]]);
-      if (message >= 0) clocks.join(clock_[o], clock_[message]);
+      if (message >= 0 && clock_[message] >= 0) clocks.join(clock_[o], clock_[message]);
       // Before its conflicts are joined: else each would imply itself.
       if (operations_[o].rank == rank) keep(o, clocks);
       for (const int64_t before : conflicts_.of(o)) clocks.join(clock_[o], clock_[before]);
@@ -155,11 +155,11 @@ class DependencyReducer {
 
  private:
   /// Whether `before` is done before `after` is, as far as its clock says now.
-  bool implied(int64_t before, int64_t after, const schedule::Clocks& clocks) const {
+  bool implied(int64_t before, int64_t after, const schedule::SharedClocks& clocks) const {
     return clocks.covers(clock_[after], local_[operations_[before].block], index_[before]);
   }
 
-  void keep(int64_t o, const schedule::Clocks& clocks) {
+  void keep(int64_t o, const schedule::SharedClocks& clocks) {
     std::vector<int64_t> open;
     for (const int64_t before : conflicts_.of(o)) {
       if (operations_[before].block == operations_[o].block || implied(before, o, clocks)) continue;

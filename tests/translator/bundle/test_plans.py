@@ -9,10 +9,13 @@ import pytest
 from bundles import topology, write_schedule
 from in_process import hocket
 
+from hocket.base.errors import ScheduleError
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import build
 from hocket.translator import Lowering, translate
 from hocket.translator.bundle import read_bundle, write_bundle
+from hocket.translator.bundle.plan_target import PlanTarget
+from hocket.translator.bundle.sources import read_source, sources_of
 from hocket.translator.mscclpp import read_plan
 from hocket.translator.selection.msccl import RuntimeCall
 from hocket.translator.selection.mscclpp import plans_in_order, select_in_bundle, select_plan
@@ -227,3 +230,16 @@ def test_a_bundle_of_plans_from_programs(schedules: list[Path], tmp_path: Path) 
     translate(ring, xml, "msccl", Lowering(max_bytes=1 << 26))
     bundle = write_bundle([xml, schedules[1]], tmp_path / "b", "mscclpp").bundle
     assert [file.source for file in bundle.files] == ["small.schedule", "large.xml"] * 2
+
+
+def test_what_no_plan_can_serve_takes_no_draft(tmp_path: Path) -> None:
+    """A broadcast has no plan of packets, and finds that out when it is drafted: not for sizes beyond all offsets."""
+    path = write_schedule(tmp_path / "broadcast.schedule", Kind.BROADCAST, "binomial", 1 << 20)
+    sources = sources_of([read_source(path)], topology())
+    target = PlanTarget(sources, None)
+    packets = [one for one in target.lowered(sources.members[0], Lowering(in_place=False)) if one.protocol == "LL"]
+    assert packets
+    for one in packets:
+        assert not one.is_for(1 << 32)
+        with pytest.raises(ScheduleError, match="packets of a broadcast"):
+            one.is_for(1 << 20)

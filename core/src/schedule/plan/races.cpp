@@ -1,7 +1,7 @@
 #include <unordered_map>
 
+#include "hocket/schedule/shared_clocks.hpp"
 #include "log.hpp"
-#include "shared_clocks.hpp"
 
 namespace hocket::schedule::plan {
 namespace {
