@@ -38,7 +38,8 @@ def certificate(
     traffic = Traffic.of(collective, ranks)
     if traffic is None:
         return bound
-    holding = Holding.BLOCKING if blocking else Holding.WIRE
+    several = Holding.SHARED if topology.has_trunks else Holding.WIRE
+    holding = Holding.BLOCKING if blocking else several
     prices = np.rint(_capacity_prices(traffic, topology, holding) * _PRICE_UNIT).astype(np.int64)
     time_ps = traffic.bound(topology, holding, np.clip(prices, 0, _PRICE_UNIT), bound.time_ps)
     return Bound(time_ps, "linear program of the traffic") if time_ps > bound.time_ps else bound

@@ -25,10 +25,11 @@ def dependencies(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int3
 def retime(schedule: Schedule, blocking: bool = False) -> Schedule:
     """The same transfers, in the same order on every link and with the same dependencies, at the earliest times.
 
-    A transfer starts as soon as its dependencies have finished and the transfers before it (in schedule order) have
-    left all links of its route. It holds these for its serialization on the slowest of them (if `blocking`, until it
-    finishes) and finishes after the summed latency + one serialization per hop between ranks, at least a picosecond.
-    Times are never later than those of a schedule that was feasible under the same model; untimed ones become timed.
+    A transfer starts as soon as its dependencies have finished and the transfers before it (in schedule order) leave it
+    room on all links of its route: on each the bandwidth of the slowest link between two ranks, or if `blocking` all of
+    it. It takes that for its serialization on the slowest link (if `blocking`, until it finishes) and finishes after
+    the summed latency + one serialization per hop between ranks, at least a picosecond. Times are never later than
+    those of a schedule that was feasible under the same model; untimed ones become timed.
 
     Raises ScheduleError when a reducing transfer would send, or a rank have in the end, other contributions than
     before, which can happen where a rank sends and receives partial sums of one chunk at the same time.

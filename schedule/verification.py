@@ -36,7 +36,7 @@ def verify(schedule: AnySchedule) -> VerifyReport:
     violation of:
 
     - every route is a path of existing links between ranks of the group (or relays);
-    - a timed transfer lasts at least latency + serialization, and no link is held by two transfers at once
+    - a timed transfer lasts at least latency + serialization, and no link carries more than its bandwidth
       (`schedule.blocking` says how long a transfer holds its links; untimed steps may share links);
     - a rank holds a chunk when it sends it (a transfer sends what its source holds at its start, a delivery counts
       from its finish on, deliveries at an instant before sends at that instant), and contributes to a chunk when it

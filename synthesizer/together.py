@@ -65,7 +65,7 @@ def solve_together(
     time_limit_s: float | None = None,
     watch: Watch | None = None,
 ) -> Together:
-    """Schedules of collectives that start at once on one topology, such that no link is held by two at a time.
+    """Schedules of collectives that start at once on one topology, such that no link carries more than its bandwidth.
 
     The better of two: each searched alone, by all engines, and then put on the links together (`_one_by_one`); and one
     search that sees them as one (`join`), with as many chunks per rank for all. Those that share no link are only

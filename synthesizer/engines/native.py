@@ -53,7 +53,7 @@ class Native(NamedEngine):
         for algorithm in build_all(problem.collective, problem.topology, problem.group):
             if quickest is not None and algorithm.busiest_link_ps >= quickest:
                 continue
-            with suppress(ScheduleError):  # some exchange partial sums in a way that exclusive links reorder
+            with suppress(ScheduleError):  # some exchange partial sums in a way that busy links reorder
                 timed = retime(algorithm, problem.blocking)
                 if quickest is None or timed.time_ps < quickest:
                     quickest = timed.time_ps

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.base.errors import ScheduleError
-from hocket.schedule import Chunk, Collective, Conditions, Kind, Schedule, lower_bound, retime, verify
+from hocket.schedule import Chunk, Collective, Conditions, Kind, Schedule, certificate, lower_bound, retime, verify
 from hocket.schedule.algorithms import build
 from hocket.topology import Topology, load, rank_routes
 
@@ -94,6 +94,7 @@ def test_a_direct_all_to_all_over_a_trunk_of_full_bisection_takes_as_long_as_its
     topology = two_leaves(40, 4)
     schedule = retime(build("direct", Collective(Kind.ALL_TO_ALL, 8, 8_000_000), topology))
     assert schedule.time_ps < 7 * 100_000_000 * 1.01
+    assert certificate(schedule.collective, topology).time_ps <= schedule.time_ps
 
 
 @settings(max_examples=40, deadline=None)

@@ -40,6 +40,7 @@ LinkUse::LinkUse(const RouteTable& routes, bool exclusive)
     }
   }
   if (exclusive) return;
+  if (routes.graph->num_nodes() == routes.graph->num_ranks()) return;  // no link leads to a slower one
   rates_ = rates_of(routes);
   std::vector<Bandwidth> slowest(free_.size(), std::numeric_limits<Bandwidth>::max());
   for (size_t hop = 0; hop < rates_.size(); hop++) {
@@ -59,10 +60,8 @@ Picoseconds LinkUse::earliest(int32_t route, Picoseconds from) {
   return from;
 }
 
-Picoseconds LinkUse::room(int64_t hop, Picoseconds from) {
-  const int32_t link = routes_.route_links[hop];
-  if (trunk_[link] < 0) return std::max(from, free_[link]);
-  Trunk& trunk = trunks_[trunk_[link]];
+Picoseconds LinkUse::room_on_trunk(int64_t hop, Picoseconds from) {
+  Trunk& trunk = trunks_[trunk_[routes_.route_links[hop]]];
   from = std::max(from, trunk.start);
   const Bandwidth left = trunk.bandwidth - rates_[hop];
   // Starts on a link never go back, so who has left by now is gone for good.
@@ -74,24 +73,11 @@ Picoseconds LinkUse::room(int64_t hop, Picoseconds from) {
   return from;
 }
 
-void LinkUse::take(int32_t route, Picoseconds start, Picoseconds hold, int64_t id) {
-  const Picoseconds end = add_ps(start, hold);
-  for (int64_t hop = routes_.route_offset[route]; hop < routes_.route_offset[route + 1]; hop++) {
-    const int32_t link = routes_.route_links[hop];
-    free_[link] = std::max(free_[link], end);
-    last_[link] = id;
-    if (trunk_[link] < 0) continue;
-    Trunk& trunk = trunks_[trunk_[link]];
-    trunk.tenants.push({end, rates_[hop]});
-    trunk.used += rates_[hop];
-    trunk.start = start;
-  }
-}
-
-Picoseconds LinkUse::share(int64_t hop, Picoseconds hold) const {
-  const int32_t trunk = trunk_[routes_.route_links[hop]];
-  if (trunk < 0) return hold;
-  return static_cast<Picoseconds>(static_cast<__int128>(hold) * rates_[hop] / trunks_[trunk].bandwidth);
+void LinkUse::take_trunk(int64_t hop, Picoseconds start, Picoseconds end) {
+  Trunk& trunk = trunks_[trunk_[routes_.route_links[hop]]];
+  trunk.tenants.push({end, rates_[hop]});
+  trunk.used += rates_[hop];
+  trunk.start = start;
 }
 
 }  // namespace hocket::schedule

@@ -78,7 +78,7 @@ Times retime(const Transfers& transfers, std::span<const int64_t> chunk_bytes, b
     }
     if (const Picoseconds hold = cost.hold(route, bytes, blocking); hold > 0) {
       start = links.earliest(route, start);
-      links.take(route, start, hold, id);
+      links.take_route(route, start, hold, id);
     }
     times.start[id] = start;
     times.finish[id] = within_horizon(start + cost.duration(route, bytes));

@@ -33,8 +33,8 @@ LinkBusy check_links(const Transfers& transfers, const Conditions& conditions, b
                             transfers.describe(use.last(link)) + " holds until " + std::to_string(use.free(link)));
       }
       busy[link] = add_ps(busy[link], use.share(hop, hold));
+      if (timed) use.take(hop, transfers.start[id], hold, id);
     }
-    if (timed) use.take(route, transfers.start[id], hold, id);
   }
   return busy;
 }

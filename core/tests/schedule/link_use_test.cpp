@@ -30,12 +30,12 @@ TEST(LinkUse, ATrunkCarriesWhatItHasBandwidthFor) {
   const RouteTable routes{&network, kOffset, kLinks};
   LinkUse use(routes, false);
   EXPECT_EQ(use.earliest(0, 0), 0);
-  use.take(0, 0, 100, 0);
+  use.take_route(0, 0, 100, 0);
   // The other slow one fits beside it, the fast one needs all of the trunk.
   EXPECT_EQ(use.earliest(1, 10), 10);
-  use.take(1, 10, 100, 1);
+  use.take_route(1, 10, 100, 1);
   EXPECT_EQ(use.earliest(2, 20), 110);
-  use.take(2, 110, 50, 2);
+  use.take_route(2, 110, 50, 2);
   EXPECT_EQ(use.earliest(0, 0), 160);
   EXPECT_EQ(use.last(3), 2);
   EXPECT_EQ(use.free(3), 160);
@@ -45,7 +45,7 @@ TEST(LinkUse, NoneOvertakesAnother) {
   const topology::Graph network = graph();
   const RouteTable routes{&network, kOffset, kLinks};
   LinkUse use(routes, false);
-  use.take(0, 500, 100, 0);
+  use.take_route(0, 500, 100, 0);
   EXPECT_EQ(use.earliest(1, 0), 500);
 }
 
@@ -53,7 +53,7 @@ TEST(LinkUse, ExclusiveLinksCarryOne) {
   const topology::Graph network = graph();
   const RouteTable routes{&network, kOffset, kLinks};
   LinkUse use(routes, true);
-  use.take(0, 0, 100, 0);
+  use.take_route(0, 0, 100, 0);
   EXPECT_EQ(use.earliest(1, 0), 100);
 }
 
@@ -73,7 +73,7 @@ TEST(LinkUse, PartsOfARouteBetweenRanksHaveRatesOfTheirOwn) {
   const std::vector<int32_t> links{0, 1};
   const RouteTable routes{&network, offset, links};
   LinkUse use(routes, false);
-  use.take(0, 0, 100, 0);
+  use.take_route(0, 0, 100, 0);
   EXPECT_EQ(use.room(0, 0), 100);
 }
 

@@ -128,7 +128,7 @@ def _cards(numbers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     yield "Bound of any chunks", format_time(numbers["bound_any_chunks_ps"]), numbers["bound_any_chunks_reason"]
     yield "busbw", format_bandwidth(numbers["busbw_bytes_per_s"]), "as nccl-tests defines it"
     yield "Links", f"{numbers['link_utilization_mean']:.0%}", f"held; the busiest {numbers['link_utilization_max']:.0%}"
-    yield "Transfers", str(numbers["transfers"]), "verified: values, order, exclusive links"
+    yield "Transfers", str(numbers["transfers"]), "verified: values, order, bandwidth of links"
     yield "Search", f"{numbers['synthesis_seconds']:.3g} s", f"seed {numbers['seed']}"
 
 
@@ -177,7 +177,7 @@ def _others(one: Synthesized) -> Iterator[Block]:
     chosen = f"this: {schedule.generator}"
     times = {chosen: schedule.time_ps}
     for native in build_all(schedule.collective, schedule.topology, schedule.group):
-        with suppress(ScheduleError):  # some exchange partial sums in a way that exclusive links reorder
+        with suppress(ScheduleError):  # some exchange partial sums in a way that busy links reorder
             times[native.generator] = retime(native, schedule.blocking).time_ps
     yield Figure(
         compared_times(times, chosen, bound.time_ps),

@@ -86,4 +86,4 @@ def test_the_command(tmp_path: Path) -> None:
     assert told["chosen"] is None
     assert told["files"][0]["reason"] == "is not for in-place calls"
     assert explain("--size", "3", "--dtype", "float16", "--runtime", "executor").returncode == 2
-    assert "did you mean 'rccl'?" in explain("--size", "4", "--runtime", "nccl").stderr
+    assert "stock NCCL" in explain("--size", "4", "--runtime", "nccl").stderr

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <queue>
@@ -23,16 +24,35 @@ class LinkUse {
   LinkUse(const RouteTable& routes, bool exclusive);
 
   /// When the link of a hop has bandwidth left for a transfer there, `from` or later.
-  Picoseconds room(int64_t hop, Picoseconds from);
+  Picoseconds room(int64_t hop, Picoseconds from) {
+    const int32_t link = routes_.route_links[hop];
+    return trunk_[link] < 0 ? std::max(from, free_[link]) : room_on_trunk(hop, from);
+  }
   /// When all links of the route have.
   Picoseconds earliest(int32_t route, Picoseconds from);
-  /// Puts a transfer on the links of its route from `start`, when there must be room, for `hold` > 0.
-  void take(int32_t route, Picoseconds start, Picoseconds hold, int64_t id);
+  /// Puts a transfer on the link of a hop from `start`, when there must be room, for `hold` > 0.
+  void take(int64_t hop, Picoseconds start, Picoseconds hold, int64_t id) {
+    const int32_t link = routes_.route_links[hop];
+    const Picoseconds end = add_ps(start, hold);
+    last_[link] = id;
+    free_[link] = std::max(free_[link], end);
+    if (trunk_[link] >= 0) take_trunk(hop, start, end);
+  }
+  /// Puts it on all links of its route.
+  void take_route(int32_t route, Picoseconds start, Picoseconds hold, int64_t id) {
+    for (int64_t hop = routes_.route_offset[route]; hop < routes_.route_offset[route + 1]; hop++) {
+      take(hop, start, hold, id);
+    }
+  }
   /// The transfer that came last to a link, -1 before the first, and when the link is empty.
   int64_t last(int32_t link) const { return last_[link]; }
   Picoseconds free(int32_t link) const { return free_[link]; }
   /// How much of its link's time a transfer at a hop takes that is there for `hold`: all, or of a trunk its part.
-  Picoseconds share(int64_t hop, Picoseconds hold) const;
+  Picoseconds share(int64_t hop, Picoseconds hold) const {
+    const int32_t trunk = trunk_[routes_.route_links[hop]];
+    if (trunk < 0) return hold;
+    return static_cast<Picoseconds>(static_cast<__int128>(hold) * rates_[hop] / trunks_[trunk].bandwidth);
+  }
 
  private:
   struct Tenant {
@@ -46,6 +66,9 @@ class LinkUse {
     Bandwidth bandwidth, used = 0;
     Picoseconds start = 0;  // of the transfer that came last
   };
+
+  Picoseconds room_on_trunk(int64_t hop, Picoseconds from);
+  void take_trunk(int64_t hop, Picoseconds start, Picoseconds end);
 
   const RouteTable& routes_;
   std::vector<Picoseconds> free_;

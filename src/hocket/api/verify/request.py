@@ -13,7 +13,7 @@ class Verification(Request, frozen=True, kw_only=True, tag="verify"):
     """Prove a schedule, an MSCCL XML or an MSCCL++ plan correct.
 
     A schedule: every chunk arrives with every contribution exactly once, links are free when used, causality. Several
-    schedules: each of them, and that no link is held by two of them at a time. An XML: for each runtime whether its
+    schedules: each of them, and that no link carries more than its bandwidth. An XML: for each runtime whether its
     parser accepts the file, its kernels run it, and it computes its collective without race or deadlock, with the
     largest size for which that holds. An MSCCL++ plan is executed call after call: values, races with the caller too,
     deadlock. TACOS' files (.csv, or .xml with --topology and --size) are link orders: they are replayed as causality
