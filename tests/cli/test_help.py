@@ -48,3 +48,10 @@ def test_groups_tell_the_whole_summaries_of_what_is_in_them(words: str, columns:
     for name in inside:
         assert flat(name.removeprefix(prefix) + (VERBS[name].summary)) in text
     assert flat(GROUPS.get(words, SUMMARY)) in text
+
+
+@pytest.mark.parametrize("words", ["", "trace"])
+def test_a_group_without_a_command_shows_its_help_in_lines(words: str) -> None:
+    done = hocket(*words.split(), columns=80)
+    assert done.returncode == 2
+    assert (done.stdout + done.stderr).strip() == told(words, 80).strip()

@@ -46,7 +46,7 @@ def run_recipe(program: Program, profile: Profile, path: Path | str, nodes: tupl
             f"# The log proves that the file was loaded{' and launched' if recipe.launched else ''}:",
             *(f"#   {line}" for line in recipe.proof),
             f"# It serves {modes[program.in_place, program.out_of_place]} columns, and only sizes whose element count",
-            f"# divides by {program.chunks_per_loop}; everything else silently runs the library's own algorithm.",
+            f"# is a multiple of {program.chunks_per_loop}; everything else silently runs the library's own algorithm.",
         ]
     )
 

@@ -18,5 +18,7 @@ class PrintableErrors:
         try:
             return super().make_context(*arguments, **options)  # type: ignore[misc]  # of the class behind this one
         except _UsageError as error:
-            error.message = printable(error.message)
+            # A group without a command fails with its own help, whose lines are no one else's words.
+            if error.ctx is None or error.message != error.ctx.get_help():
+                error.message = printable(error.message)
             raise
