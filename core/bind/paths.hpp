@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "bind.hpp"
+#include "hocket/huge_pages.hpp"
 #include "hocket/topology/paths.hpp"
 
 namespace hocket::bind {
@@ -14,7 +15,8 @@ using Columns = std::tuple<In<int64_t>, In<int64_t>, In<int32_t>, In<int64_t>>;
 
 inline topology::Paths paths_of(const Columns& columns) {
   const auto& [offset, link_offset, links, share] = columns;
-  return {copy(offset), copy(link_offset), copy(links), copy(share)};
+  // Of many pairs they are large, and read here and there.
+  return {copy(offset), huge_copy(view(link_offset)), huge_copy(view(links)), copy(share)};
 }
 
 }  // namespace hocket::bind

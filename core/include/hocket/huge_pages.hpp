@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace hocket {
@@ -16,6 +18,27 @@ std::vector<T> huge_table(size_t size) {
   table.reserve(size);
   prefer_huge_pages(table.data(), size * sizeof(T));
   table.resize(size);
+  return table;
+}
+
+/// Makes room for one more, on huge pages where it is much.
+template <typename T>
+void make_room(std::vector<T>& table) {
+  if (table.size() < table.capacity()) return;
+  std::vector<T> larger;
+  larger.reserve(2 * table.size() + 1);
+  prefer_huge_pages(larger.data(), larger.capacity() * sizeof(T));
+  larger.insert(larger.end(), table.begin(), table.end());
+  table = std::move(larger);
+}
+
+/// The values on huge pages where they are many.
+template <typename T>
+std::vector<T> huge_copy(std::span<const T> values) {
+  std::vector<T> table;
+  table.reserve(values.size());
+  prefer_huge_pages(table.data(), values.size_bytes());
+  table.insert(table.end(), values.begin(), values.end());
   return table;
 }
 

@@ -71,7 +71,8 @@ enum class NetworkEvent : uint32_t {
 // takes of the number-th message, in whole packets.
 // It reports a link's work with `engine.occupied(link, start, finish, busy, id)` and calls `engine.deliver(id, now)`
 // once. Of packets an engine may also have `ready_at(id)`, since when the message waits for its rank, and hear of
-// `has_left(id)`, the last byte that leaves a rank, and `moves(id, hop, first, last, now, tail)`, the first packet that
-// goes over the link `*hop` (the first or last one of its stretch) from `now` on, to be there as a whole at `tail`.
+// `has_left(id)`, the last byte that leaves a rank, and `moves(id, hop, first, last, now, head, tail)`, the first
+// packet that goes over the link `*hop` (the first or last one of its stretch) from `now` on, to be there from `head`
+// on and as a whole at `tail`.
 
 }  // namespace hocket::simulator

@@ -80,11 +80,13 @@ class Replay {
       settle(event.time);
     }
     outcome_.slowed_ps = computations_.take_slowed();
-    for (const Links::State& link : network_.links().states()) outcome_.links.push_back(link.use);
     if constexpr (kInPackets) {
+      outcome_.links = network_.link_uses();
       Picoseconds end = 0;
       for (const Picoseconds finish : outcome_.finish_ps) end = std::max(end, finish);
       outcome_.packets = network_.use(end);
+    } else {
+      for (const Links::State& link : network_.links().states()) outcome_.links.push_back(link.use);
     }
     return std::move(outcome_);
   }

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "../../dense_event_queue.hpp"
 #include "../flight.hpp"
-#include "hocket/simulator/network/links.hpp"
 #include "hocket/simulator/packets.hpp"
 #include "state.hpp"
 
@@ -46,21 +46,21 @@ class PacketNetwork : public PacketState {
         ports_[number].awake = false;
         return serve(engine, number, now);
       case NetworkEvent::kPaused:
-        ports_.pause(lines_.channel(number), number / per_link_, now);
+        ports_.pause(lines_.channel(number), link_of(number), now);
         return;
       case NetworkEvent::kResumed:
-        ports_.resume(lines_.channel(number), number / per_link_, now);
-        return kick(engine, number / per_link_, now);
+        ports_.resume(lines_.channel(number), link_of(number), now);
+        return kick(engine, link_of(number), now);
       case NetworkEvent::kRoom:
         lines_.channel(number).told = false;
-        return kick(engine, number / per_link_, now);
+        return kick(engine, link_of(number), now);
       case NetworkEvent::kPaced:
         return take_turn(engine, id, now);
       case NetworkEvent::kNotified:
-        sources_[id].rate.cut(now, settings_.rate);
+        paces_[id].rate.cut(now, settings_.rate);
         return leave_source(id);
       case NetworkEvent::kGoBack:
-        if (sendings_[id].back_at == now) go_back(engine, id, now);
+        if (timers_[id].back_at == now) go_back(engine, id, now);
         return;
       default:
         return look_at_timeout(engine, id, now);
@@ -70,22 +70,72 @@ class PacketNetwork : public PacketState {
   template <class Engine>
   void settle(Engine&, Picoseconds) {}
 
+  /// Asks for the memory of what an event is about: what it names, what that names, and so on. Returns the flight that
+  /// is looked at, or kNone.
+  uint32_t fetch(Ahead when, NetworkEvent what, uint32_t id) const {
+    const bool arrives = what == NetworkEvent::kPacketArrives;
+    if (what == NetworkEvent::kLinkFree) {
+      fetch_link(when, static_cast<int32_t>(id));
+      return kNone;
+    }
+    if (!arrives && what != NetworkEvent::kPacketThere) return kNone;
+    if (when == Ahead::kSoon) {
+      packets_.fetch(id);
+      return kNone;
+    }
+    const Packet& packet = packets_[id];
+    if (when == Ahead::kNext) {
+      if (arrives) {
+        __builtin_prefetch(packet.hop + 2);
+        ports_.fetch(packet.next_link);
+        lines_.fetch_channel(channel_at(packet));
+        lines_.fetch_channel(packet.next_link * per_link_);
+      } else {
+        sendings_.fetch(packet.sending);
+      }
+      return packet.left <= 2 ? packet.flight : kNone;
+    }
+    if (arrives && ports_[packet.next_link].num_waiting > 0) ports_.fetch_waiting(packet.next_link, packet.link);
+    return kNone;
+  }
+
  private:
+  void fetch_link(Ahead when, int32_t link) const {
+    const VirtualChannel& channel = lines_.channel(link * per_link_);
+    if (when == Ahead::kSoon) {
+      ports_.fetch(link);
+      lines_.fetch_channel(link * per_link_);
+    } else if (channel.last != kNone && when == Ahead::kNext) {
+      lines_.fetch(channel.last);
+    } else if (channel.last != kNone) {
+      const Line& line = lines_[lines_.first(channel)];
+      line.of_source() ? sendings_.fetch(line.first) : packets_.fetch(line.first);
+    }
+  }
+
   /// A message leaves a rank for the next; it was ready at its first one at `ready_at`.
   template <class Engine>
   void set_out(Engine& engine, uint32_t id, Picoseconds now, Picoseconds ready_at) {
-    const Flight& flight = engine.flight(id);
-    Sending sending{.begin = flight.hop, .end = flight.hop, .bytes = flight.bytes, .flight = id, .ready_at = ready_at};
-    for (bool rank = false; !rank && sending.end != flight.end; sending.end++) {
-      rank = ports_[*sending.end].to_rank;
-      sending.latency_ps = add_ps(sending.latency_ps, links_[*sending.end].latency_ps);
+    const auto& flight = engine.flight(id);
+    uint16_t num_links = 0;
+    while (flight.hop + num_links != flight.end && !ports_.kind(flight.hop[num_links++]).to_rank) {
     }
     const Connection connection = engine.connection(id);
-    const auto [at, is_new] = source_of_.try_emplace(connection, kNone);
-    if (is_new) at->second = new_source(connection, *flight.hop);
-    sending.source = at->second;
-    sources_[sending.source].users++;
-    queue(engine, sendings_.make(sending), false, now);
+    uint32_t& source = source_of_[connection];
+    if (source == kNone) source = new_source(connection, *flight.hop);
+    sources_[source].users++;
+    const Sending sending{.begin = flight.hop,
+                          .bytes = flight.bytes,
+                          .ready_at = ready_at,
+                          .flight = id,
+                          .source = source,
+                          .num_links = num_links};
+    const uint32_t number = sendings_.make(sending);
+    if (!lossless_) {
+      timers_.resize(sendings_.size());
+      timers_[number] = {};
+    }
+    queue(engine, number, false, now);
   }
 
   /// A message has something to send: behind the others of its source, or before them.
@@ -105,24 +155,31 @@ class PacketNetwork : public PacketState {
       sendings_[line.last].next = id;
       line.last = id;
     }
-    const int32_t link = line.channel / per_link_;
     if (!idle || source.paced) return;
-    lines_.enter(source.line, link);
+    const int32_t link = link_of(line.channel);
+    enter(source.line, link);
     kick(engine, link, now);
+  }
+
+  /// A line waits for the link.
+  void enter(uint32_t line, int32_t link) {
+    lines_.enter(line);
+    ports_[link].num_waiting++;
   }
 
   /// The link sends if it can, else when it is free.
   template <class Engine>
   void kick(Engine& engine, int32_t link, Picoseconds now) {
-    if (ports_[link].awake) return;
-    if (links_[link].free_at <= now) return serve(engine, link, now);
-    wake(engine, link);
+    Ports::Port& port = ports_[link];
+    if (port.awake) return;
+    if (port.free_at <= now) return serve(engine, link, now);
+    wake(engine, port, link);
   }
 
   template <class Engine>
-  void wake(Engine& engine, int32_t link) {
-    ports_[link].awake = true;
-    engine.schedule(links_[link].free_at, NetworkEvent::kLinkFree, static_cast<uint32_t>(link));
+  void wake(Engine& engine, Ports::Port& port, int32_t link) {
+    port.awake = true;
+    engine.schedule(port.free_at, NetworkEvent::kLinkFree, static_cast<uint32_t>(link));
   }
 
   /// A free link sends one packet, if any may go: virtual channels take turns.
@@ -141,7 +198,7 @@ class PacketNetwork : public PacketState {
       }
       if (!admits(engine, id, room_for(lines_[lines_.first(channel)]), now) && !admits_other(engine, id, now)) continue;
       const Line& line = lines_[lines_.first(channel)];
-      port.turn = turn + 1 == per_link_ ? 0 : turn + 1;
+      port.turn = static_cast<uint8_t>(turn + 1 == per_link_ ? 0 : turn + 1);
       if (line.of_source()) {
         send(engine, lines_.first(channel), link, now);
       } else {
@@ -169,7 +226,7 @@ class PacketNetwork : public PacketState {
   /// then.
   template <class Engine>
   bool admits_other(Engine& engine, int32_t id, Picoseconds now) {
-    if (ring_of(id / per_link_) < 0) return false;
+    if (ring_of(link_of(id)) < 0) return false;
     VirtualChannel& channel = lines_.channel(id);
     lines_.put_first(channel, [&](const Line& line) { return room_for(line); });
     return admits(engine, id, room_for(lines_[lines_.first(channel)]), now);
@@ -184,7 +241,7 @@ class PacketNetwork : public PacketState {
     Sending& sending = sendings_[id];
     sending.under_way++;
     sending.sent += packet.payload_bytes;
-    if (sending.sent == sending.bytes) {
+    if (packet.ends_message) {
       sending.queued = false;
       line.first = sending.next;
       if constexpr (requires { engine.has_left(id); }) {
@@ -195,7 +252,8 @@ class PacketNetwork : public PacketState {
     const bool paced =
         settings_.rate.active && pace(engine, source_id, ports_.bytes_on(link, packet.payload_bytes), now);
     if (paced || line.first == kNone) {
-      lines_.leave(channel, link);
+      lines_.leave(channel);
+      ports_[link].num_waiting--;
     } else {
       lines_.rotate(channel);
     }
@@ -207,10 +265,11 @@ class PacketNetwork : public PacketState {
   /// link.
   template <class Engine>
   bool pace(Engine& engine, uint32_t id, int64_t bytes, Picoseconds now) {
+    RateControl& control = paces_[id].rate;
+    const Bandwidth rate = control.rate(now, settings_.rate);
+    control.sent(bytes, settings_.rate);
+    if (control.at_line_rate()) return false;
     Source& source = sources_[id];
-    const Bandwidth rate = source.rate.rate(now, settings_.rate);
-    source.rate.sent(bytes, settings_.rate);
-    if (source.rate.at_line_rate()) return false;
     source.paced = true;
     source.users++;
     engine.schedule(add_ps(now, serialization_ps(bytes, rate)), NetworkEvent::kPaced, id);
@@ -223,9 +282,9 @@ class PacketNetwork : public PacketState {
     Source& source = sources_[id];
     source.paced = false;
     const uint32_t line = source.line;
-    const int32_t link = lines_[line].channel / per_link_;
     if (lines_[line].first != kNone) {
-      lines_.enter(line, link);
+      const int32_t link = link_of(lines_[line].channel);
+      enter(line, link);
       kick(engine, link, now);
     }
     leave_source(id);
@@ -234,15 +293,17 @@ class PacketNetwork : public PacketState {
   /// A packet that waited in a buffer goes on.
   template <class Engine>
   void forward(Engine& engine, VirtualChannel& channel, int32_t buffer, int32_t link, Picoseconds now) {
-    const uint32_t id = lines_.pop(channel, link, packets_);
-    const int64_t bytes = packets_[id].link_bytes;
+    const auto [id, was_last] = lines_.pop(channel, packets_);
+    ports_[link].num_waiting -= was_last;
+    const Packet& packet = packets_[id];
+    const int64_t bytes = packet.link_bytes;
     ports_.wait(link, -bytes, now);
-    VirtualChannel& behind = lines_.channel(buffer);
-    if (ports_.release(behind, buffer / per_link_, bytes, now)) {
-      engine.schedule(add_ps(now, links_[buffer / per_link_].latency_ps), NetworkEvent::kResumed,
-                      static_cast<uint32_t>(buffer));
+    const int32_t before = link_of(buffer);
+    if (ports_.release(lines_.channel(buffer), before, bytes, now)) {
+      const Picoseconds told = add_ps(now, ports_.kind(before).latency_ps);
+      engine.schedule(told, NetworkEvent::kResumed, static_cast<uint32_t>(buffer));
     }
-    give_room(engine, buffer, packets_[id], now);
+    give_room(engine, buffer, packet, now);
     transmit(engine, id, link, now);
   }
 
@@ -251,9 +312,11 @@ class PacketNetwork : public PacketState {
   void give_room(Engine& engine, int32_t buffer, const Packet& packet, Picoseconds now) {
     if (takes_all()) return;
     VirtualChannel& channel = lines_.channel(buffer);
-    const Picoseconds gone = add_ps(now, time_on_link(sendings_[packet.sending], packet));
-    const Picoseconds at = add_ps(gone, links_[buffer / per_link_].latency_ps);
-    channel.credits.push(at, place_on(buffer / per_link_, packet.link_bytes));
+    const Picoseconds gone = add_ps(now, time_on_link(packet));
+    const Picoseconds at = add_ps(gone, ports_.kind(link_of(buffer)).latency_ps);
+    // What has come needs no place any more, whether the sender has asked for it or not.
+    if (channel.credits.full()) channel.room += channel.credits.take(now);
+    channel.credits.push(at, place_on(link_of(buffer), packet.link_bytes));
     if (!std::exchange(channel.starved, false)) return;
     channel.told = true;
     engine.schedule(at, NetworkEvent::kRoom, static_cast<uint32_t>(buffer));
@@ -263,66 +326,62 @@ class PacketNetwork : public PacketState {
   template <class Engine>
   void transmit(Engine& engine, uint32_t id, int32_t link, Picoseconds now) {
     Packet& packet = packets_[id];
-    const Sending& sending = sendings_[packet.sending];
-    Links::State& state = links_[link];
-    const Picoseconds serialization = time_on_link(sending, packet);
-    packet.link_bytes = static_cast<int32_t>(ports_.bytes_on(link, packet.payload_bytes));
-    state.free_at = add_ps(now, serialization);
-    state.use.busy_ps = add_ps(state.use.busy_ps, serialization);
-    state.use.bytes += packet.payload_bytes;
-    state.use.messages += packet.offset + packet.payload_bytes == sending.bytes;
-    ports_[link].packets += ports_.packets_on(link, packet.payload_bytes);
-    engine.occupied(link, now, state.free_at, serialization, sending.flight);
-    const Picoseconds tail = add_ps(state.free_at, state.latency_ps);
-    if (converts_) keep_gap(sending, packet, now);
-    const bool last = ends(sending, packet);
-    if constexpr (requires { engine.moves(id, sending.begin, true, true, now, tail); }) {
-      if (packet.offset == 0 && !sending.done) {
-        engine.moves(sending.flight, sending.begin + packet.hop, packet.hop == 0, last, now, tail);
+    Ports::Port& port = ports_[link];
+    const LinkKind& kind = ports_.kind(link);
+    const Picoseconds serialization = time_on_link(packet);
+    packet.link_bytes = static_cast<int32_t>(ports_.bytes_on(kind, packet.payload_bytes));
+    port.free_at = add_ps(now, serialization);
+    port.use.busy_ps = add_ps(port.use.busy_ps, serialization);
+    port.use.bytes += packet.payload_bytes;
+    port.use.messages += packet.ends_message;
+    port.packets += ports_.packets_on(kind, packet.payload_bytes);
+    engine.occupied(link, now, port.free_at, serialization, packet.flight);
+    const Picoseconds head = add_ps(now, kind.latency_ps), tail = add_ps(port.free_at, kind.latency_ps);
+    if (converts_) keep_gap(packet, now);
+    const bool last = packet.ends();
+    if constexpr (requires { engine.moves(id, packet.hop, true, true, now, head, tail); }) {
+      if (packet.offset == 0 && (lossless_ || !sendings_[packet.sending].done)) {
+        engine.moves(packet.flight, packet.hop, packet.passed == 0, last, now, head, tail);
       }
     }
     if (last) {
       engine.schedule(tail, NetworkEvent::kPacketThere, id);
     } else {
-      if (!takes_all()) lines_.channel(channel_at(sending, packet)).room -= place_on(link, packet.link_bytes);
-      engine.schedule(passed_on_at(packet, sending, now, tail), NetworkEvent::kPacketArrives, id);
+      if (!takes_all()) lines_.channel(channel_at(packet)).room -= place_on(link, packet.link_bytes);
+      engine.schedule(passed_on_at(packet, head, tail), NetworkEvent::kPacketArrives, id);
     }
-    if (lines_.num_waiting(link) > 0 && !ports_[link].awake) wake(engine, link);
+    if (port.num_waiting > 0 && !port.awake) wake(engine, port, link);
   }
 
   /// A packet is at a switch.
   template <class Engine>
   void arrive(Engine& engine, uint32_t id, Picoseconds now) {
     Packet& packet = packets_[id];
-    const Sending& sending = sendings_[packet.sending];
-    const int32_t buffer = channel_at(sending, packet);
-    packet.hop++;
-    const int32_t link = link_at(sending, packet), channel = channel_at(sending, packet);
+    const int32_t before = packet.link, buffer = channel_at(packet);
+    pass_on(packet);
+    const int32_t link = packet.link, channel = channel_at(packet);
     Ports::Port& port = ports_[link];
     const int64_t bytes = packet.link_bytes;
-    if (links_[link].free_at <= now && lines_.num_waiting(link) == 0 && !lines_.channel(channel).paused &&
-        admits(engine, channel, room_for(packet), now)) {
+    const bool paused = port.num_paused > 0 && lines_.channel(channel).paused;
+    if (port.free_at <= now && port.num_waiting == 0 && !paused && admits(engine, channel, room_for(packet), now)) {
       // Nobody is before it: it never waits in the buffer.
       give_room(engine, buffer, packet, now);
       return transmit(engine, id, link, now);
     }
     VirtualChannel& behind = lines_.channel(buffer);
-    if (!lossless_ && behind.held + bytes > ports_.format(buffer / per_link_).buffer_bytes) {
-      ports_[buffer / per_link_].dropped += packet.packets;
+    if (!lossless_ && behind.held + bytes > ports_.kind(before).format.buffer_bytes) {
+      ports_.lose(before, packet.payload_bytes);
       forget(packet.sending);
       return packets_.drop(id);
     }
-    if (ports_.hold(behind, buffer / per_link_, bytes, now)) {
-      engine.schedule(add_ps(now, links_[buffer / per_link_].latency_ps), NetworkEvent::kPaused,
-                      static_cast<uint32_t>(buffer));
+    if (ports_.hold(behind, before, bytes, now)) {
+      const Picoseconds told = add_ps(now, ports_.kind(before).latency_ps);
+      engine.schedule(told, NetworkEvent::kPaused, static_cast<uint32_t>(buffer));
     }
     packet.came_at = now;
     ports_.wait(link, bytes, now);
-    if (settings_.rate.active && !packet.marked && ports_.marks(link)) {
-      packet.marked = true;
-      port.marked += packet.packets;
-    }
-    lines_.push(buffer, channel, link, id, packets_);
+    if (settings_.rate.active && !packet.marked) packet.marked = ports_.marks(link, packet.payload_bytes);
+    port.num_waiting += lines_.push(buffer, channel, id, packets_);
     kick(engine, link, now);
   }
 
@@ -332,17 +391,17 @@ class PacketNetwork : public PacketState {
     const Packet packet = packets_[id];
     packets_.drop(id);
     Sending& sending = sendings_[packet.sending];
-    if (!sending.done && packet.marked) notify(engine, sending, now);
+    if (packet.marked && !sending.done) notify(engine, sending, now);
     if (sending.done || (!lossless_ && !is_next(engine, packet, now))) return forget(packet.sending);
     use_.packets.add(now - packet.sent_at);
     sending.received += packet.payload_bytes;
     if (sending.received < sending.bytes) return forget(packet.sending);
     const uint32_t flight_id = sending.flight;
     const Picoseconds ready_at = sending.ready_at;
-    Flight& flight = engine.flight(flight_id);
-    flight.hop = sending.end;
+    auto& flight = engine.flight(flight_id);
+    flight.hop = sending.end();
     sending.done = true;
-    sending.timer_at = sending.back_at = -1;
+    if (!lossless_) timers_[packet.sending].timer_at = timers_[packet.sending].back_at = -1;
     forget(packet.sending);
     if (flight.hop != flight.end) return set_out(engine, flight_id, now, ready_at);
     use_.messages.add(now - ready_at);
@@ -352,12 +411,12 @@ class PacketNetwork : public PacketState {
   /// A receiver tells the source of a mark, not too often.
   template <class Engine>
   void notify(Engine& engine, const Sending& sending, Picoseconds now) {
-    Source& source = sources_[sending.source];
-    if (source.told_at >= 0 && now - source.told_at < settings_.rate.notify_ps) return;
-    source.told_at = now;
-    source.users++;
+    Pace& pace = paces_[sending.source];
+    if (pace.told_at >= 0 && now - pace.told_at < settings_.rate.notify_ps) return;
+    pace.told_at = now;
+    sources_[sending.source].users++;
     use_.notifications++;
-    engine.schedule(add_ps(now, sending.latency_ps), NetworkEvent::kNotified, sending.source);
+    engine.schedule(add_ps(now, latency_of(sending)), NetworkEvent::kNotified, sending.source);
   }
 
   /// Whether the packet is the one that its receiver waits for; of a gap it tells once.
@@ -369,8 +428,8 @@ class PacketNetwork : public PacketState {
       sending.told = false;
     } else if (packet.offset > sending.received && !sending.told) {
       sending.told = true;
-      sending.back_at = add_ps(now, sending.latency_ps);
-      engine.schedule(sending.back_at, NetworkEvent::kGoBack, packet.sending);
+      timers_[packet.sending].back_at = add_ps(now, latency_of(sending));
+      engine.schedule(timers_[packet.sending].back_at, NetworkEvent::kGoBack, packet.sending);
     }
     return next;
   }
@@ -379,7 +438,7 @@ class PacketNetwork : public PacketState {
   template <class Engine>
   void go_back(Engine& engine, uint32_t id, Picoseconds now) {
     Sending& sending = sendings_[id];
-    sending.back_at = -1;
+    timers_[id].back_at = -1;
     use_.sent_again_bytes += sending.sent - sending.received;
     sending.sent = sending.received;
     if (!sending.queued) queue(engine, id, true, now);
@@ -387,25 +446,25 @@ class PacketNetwork : public PacketState {
 
   template <class Engine>
   void set_timeout(Engine& engine, uint32_t id, Picoseconds now) {
-    Sending& sending = sendings_[id];
-    sending.timeout_at = add_ps(now, settings_.retransmit_ps);
-    if (sending.timer_at >= 0) return;
-    sending.timer_at = sending.timeout_at;
-    engine.schedule(sending.timer_at, NetworkEvent::kTimeout, id);
+    Timers& timers = timers_[id];
+    timers.timeout_at = add_ps(now, settings_.retransmit_ps);
+    if (timers.timer_at >= 0) return;
+    timers.timer_at = timers.timeout_at;
+    engine.schedule(timers.timer_at, NetworkEvent::kTimeout, id);
   }
 
   /// Timers of messages that are there are left in the queue.
   template <class Engine>
   void look_at_timeout(Engine& engine, uint32_t id, Picoseconds now) {
-    Sending& sending = sendings_[id];
-    if (sending.timer_at != now) return;
-    sending.timer_at = -1;
-    if (sending.timeout_at > now) {
-      sending.timer_at = sending.timeout_at;
-      return engine.schedule(sending.timer_at, NetworkEvent::kTimeout, id);
+    Timers& timers = timers_[id];
+    if (timers.timer_at != now) return;
+    timers.timer_at = -1;
+    if (timers.timeout_at > now) {
+      timers.timer_at = timers.timeout_at;
+      return engine.schedule(timers.timer_at, NetworkEvent::kTimeout, id);
     }
     // What it is about to send anyway arms the timer again.
-    if (!sending.queued) return go_back(engine, id, now);
+    if (!sendings_[id].queued) return go_back(engine, id, now);
     set_timeout(engine, id, now);
   }
 };
