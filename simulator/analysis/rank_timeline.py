@@ -81,7 +81,7 @@ def _shares(prediction: Prediction, bins: int) -> NDArray[np.float64]:
     workload = prediction.workload
     edges = np.linspace(0, prediction.time_ps, bins + 1)
     start, finish = prediction.node_start_ps, prediction.node_finish_ps
-    begun = np.minimum(np.maximum(start[prediction.node_cause], start), finish)
+    begun = np.clip(start[prediction.node_cause], start, finish)
     computing = workload.kind == NodeKind.COMPUTE
     communicating = np.isin(workload.kind, COMMUNICATION)
 

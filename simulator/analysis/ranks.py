@@ -32,7 +32,8 @@ def rank_table(prediction: Prediction) -> Columns:
     compute, communication, covered = (
         covered_ps(rank[rows], start[rows], finish[rows], ranks) for rows in (computing, communicating, either)
     )
-    begun = start[prediction.node_cause]  # where a communication is past its wait
+    # Where a communication is past its wait; of a message its sender may have begun before its receiver.
+    begun = np.clip(start[prediction.node_cause], start, finish)
     active = covered_ps(rank[either], begun[either], finish[either], ranks)
     waited, caused, found = np.zeros(ranks, np.int64), np.zeros(ranks, np.int64), waits(prediction)
     np.add.at(waited, found.rank, found.wait_ps)

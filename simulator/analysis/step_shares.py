@@ -108,7 +108,7 @@ class _Division:
         self._time_ps = prediction.time_ps
         self._rank = workload.rank
         self._start, self._finish = prediction.node_start_ps, prediction.node_finish_ps
-        self._begun = self._start[prediction.node_cause]
+        self._begun = np.clip(self._start[prediction.node_cause], self._start, self._finish)
         self._finish_ps = prediction.finish_ps  # of all ranks of the job
         kind = workload.kind
         self._on_host = workload.on_host

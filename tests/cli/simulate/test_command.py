@@ -209,3 +209,10 @@ def test_routes_of_a_schedule_are_its_own(tmp_path: Path) -> None:
         done = hocket(*before, tmp_path / "direct.schedule", "--json", tmp_path / "found.json")
         assert "routes of the schedule" in done.stdout
         assert json.loads((tmp_path / "found.json").read_text())["routing"] is None
+
+
+def test_a_program_for_more_ranks_than_there_are_names_both() -> None:
+    done = hocket(XML, "--topology", PAIR, "--size", "1MiB")
+    assert done.returncode == 2
+    assert "is for 4 ranks, ring:2," in done.stderr
+    assert "has 2: give a topology of as many" in done.stderr

@@ -30,6 +30,11 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
     costs = None if request.costs is None else read_costs(request.costs)
     program = read_program(request.what, root=request.root)
     for topology in topologies:
+        if program.num_ranks > topology.num_ranks:
+            raise RequestError(
+                f"{request.what} is for {program.num_ranks} ranks, {topology.name} has {topology.num_ranks}: give a"
+                " topology of as many, such as more nodes (nodes=2)"
+            )
         if program.num_ranks < topology.num_ranks:
             used = f"ranks 0 to {program.num_ranks - 1} of the {topology.num_ranks} of {topology.name}"
             question.progress.note(f"note: {request.what} is for {program.num_ranks} ranks: it runs on {used}")
