@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -89,3 +90,9 @@ def test_what_makes_no_sense(arguments: tuple[str, ...], says: str) -> None:
     done = command(*arguments)
     assert done.returncode != 0
     assert says in done.stderr.replace("\n", " ")
+
+
+def test_a_network_that_is_saturated_at_every_load_gets_lower_ones() -> None:
+    done = command("uniform", "-t", "dgx-h100:nodes=2,gpus=2", "--load", "60%,80%", "--duration", "20us")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"at or below 60% of the load, .*; see lower loads, such as --load \d+%\.\.\d+%", done.stdout)

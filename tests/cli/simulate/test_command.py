@@ -211,6 +211,14 @@ def test_routes_of_a_schedule_are_its_own(tmp_path: Path) -> None:
         assert json.loads((tmp_path / "found.json").read_text())["routing"] is None
 
 
+def test_a_schedule_names_the_options_that_it_takes_none_of(tmp_path: Path) -> None:
+    path = tmp_path / "ar.schedule"
+    save(build("ring", Collective(Kind.ALL_REDUCE, 2, 2_000), load(PAIR)), path)
+    done = hocket(path, "--topology", PAIR)
+    assert done.returncode == 2
+    assert done.stderr.endswith("algorithm of its own: drop --topology\n")
+
+
 def test_a_program_for_more_ranks_than_there_are_names_both() -> None:
     done = hocket(XML, "--topology", PAIR, "--size", "1MiB")
     assert done.returncode == 2

@@ -192,9 +192,16 @@ def test_bounds_of_a_library_s_collectives_are_in_pieces(kind: str, tmp_path: Pa
 
 
 def test_an_oversubscribed_fabric_is_felt() -> None:
-    text = out("all_reduce", "-t", f"{TWO},fabric=fat_tree,leaf=1,oversubscription=8", "-s", "64MiB")
+    spec = f"{TWO},fabric=fat_tree,leaf=1,oversubscription=8"
+    text = out("all_reduce", "-t", spec, "-s", "64MiB")
     assert "chunk by chunk on the links: about" in text
     assert "NOT PHYSICAL" not in text
+    # What the model says without them stands beside, for one size and for several, whose messages make one line.
+    model = re.search(r"time  +(.*)", out("all_reduce", "-t", TWO, "-s", "64MiB"))[1]
+    assert f"note: NCCL's model, which knows no links: {model} at 64 MiB" in text
+    curve = out("all_reduce", "-t", spec, "-s", "1MiB..64MiB:64")
+    assert re.search(f"NCCL's model, which knows no links: .* at 1 MiB, {model} at 64 MiB", curve)
+    assert len(re.findall(r"chunk by chunk on the links: about [\d,]+ to [\d,]+ messages", curve)) == 1
 
 
 def test_links_of_a_file_are_felt_as_those_of_its_spec(tmp_path: Path) -> None:

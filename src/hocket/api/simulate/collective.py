@@ -22,6 +22,7 @@ from hocket.api.simulate.result import CurvesResult, SimulationResult
 from hocket.base.collectives import kind_called
 from hocket.base.errors import HocketError, RequestError, SimulationError
 from hocket.base.late_imports import late_imports
+from hocket.base.units import format_bytes, format_time
 from hocket.nccl.words import MODEL, NCCL, is_nccl
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS
@@ -143,16 +144,32 @@ class _Contender:
         return f"{MEASURED} {chosen}", round(float(found.time_us[0]) * _PS)
 
     def beside_measured(self, prediction: Prediction) -> Prediction:
-        """With a note of what nodes like these took, where the time is that of NCCL's model or theirs."""
+        """With a note of what nodes like these took, where the time is that of NCCL's model or theirs; or of what its
+        model says, where its programs ran on the links."""
         names = [call.algorithm for call in prediction.collectives]
-        found = self._alike([prediction.collectives[0].size_bytes]) if self._is_own_choice(names) else None
-        return replace(prediction, notes=(*prediction.notes, found.sentence())) if found else prediction
+        sizes = [prediction.collectives[0].size_bytes]
+        found = self._alike(sizes) if self._is_own_choice(names) else None
+        notes = [found.sentence()] if found else self._by_model(sizes)
+        return replace(prediction, notes=(*prediction.notes, *notes))
+
+    def _by_model(self, sizes: list[int]) -> list[str]:
+        """What NCCL's model says where its programs run on the links instead: both are to be seen."""
+        nccl, kind = self.machine.nccl, self.question.request.what
+        by_chunks = asks_of_links(self.question.request, self.machine, self.spec)
+        if nccl is None or self.name != LIBRARY or not by_chunks or kind not in NCCL_NAMES:
+            return []
+        times_us = nccl.choose(NCCL_NAMES[kind], sizes).time_us.tolist()
+        each = [
+            f"{format_time(round(us * _PS))} at {format_bytes(size)}" for us, size in zip(times_us, sizes, strict=True)
+        ]
+        return [f"NCCL's model, which knows no links: {', '.join(each)} (--algorithm {MODEL})"]
 
     def measured(self, sizes: list[int]) -> list[str]:
-        """What nodes like these took, in lines; none but of NCCL's own choice in the time of its model."""
+        """What nodes like these took, in lines, where the time is NCCL's own choice in that of its model; or what its
+        model says."""
         asked = asks_of_links(self.question.request, self.machine, self.spec)
         found = None if asked or self.name not in (LIBRARY, MODEL) else self._alike(sizes)
-        return [*found.lines()] if found else []
+        return [*found.lines()] if found else self._by_model(sizes)
 
     def _is_own_choice(self, names: list[str]) -> bool:
         own = self.name in (LIBRARY, MODEL)

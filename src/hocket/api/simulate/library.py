@@ -50,6 +50,7 @@ MEASURED = "as measured"
 _NVLS = "nvls=1"
 _OF_NCCL = ("nccl_machine", "nccl_set", "nccl_version")
 _OF_LINKS = re.compile("[:,](link|latency|oversubscription)=[^,]*")
+_COUNTED = re.compile("about ([0-9,]+) messages")
 _LAUNCH_PS = 6_600_000
 """What launches a library's kernel that is not modelled: as NCCL's least (its rings by LL: docs/nccl-model.md)."""
 _AUTO = "native algorithms by latency and bandwidth, the fastest on its links (auto)"
@@ -193,10 +194,23 @@ def assumed_of_curves(machines: Mapping[str, StockMachine], curves: Sequence[Sim
     """What is assumed of each machine and of its curves, naming the machine where there are several."""
     found = []
     for spec, machine in machines.items():
-        of_curves = (sentence for curve in curves if curve.topology == spec for sentence in curve.assumed)
+        of_curves = _counts_joined(sentence for curve in curves if curve.topology == spec for sentence in curve.assumed)
         label = f"{spec}: " if len(machines) > 1 else ""
         found += [label + sentence for sentence in dict.fromkeys((*machine.assumed, *of_curves))]
     return found
+
+
+def _counts_joined(sentences: Iterable[str]) -> list[str]:
+    """Sentences that differ in how many messages they count alone as one, with the least and the largest number."""
+    found: dict[str, list[int]] = {}
+    for sentence in sentences:
+        counts = found.setdefault(_COUNTED.sub("about {} messages", sentence), [])
+        counts += [int(number.replace(",", "")) for number in _COUNTED.findall(sentence)]
+    ranges = {words: dict.fromkeys((min(counts), max(counts))) for words, counts in found.items() if counts}
+    return [
+        words.replace("{}", " to ".join(f"{count:,}" for count in ranges[words])) if words in ranges else words
+        for words in found
+    ]
 
 
 def _hosts(spec: str) -> Hosts | None:

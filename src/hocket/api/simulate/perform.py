@@ -134,9 +134,16 @@ def _performer(request: Simulation) -> Callable[[Question], SimulationResult | C
 
 def _schedule(question: Question, schedule: AnySchedule | None = None) -> SimulationResult:
     request = question.request
-    if request.topology or request.algorithm or request.size or request.disturbances.degrade:
+    asked = {
+        "--topology": request.topology,
+        "--algorithm": request.algorithm,
+        "--size": request.size,
+        "--degrade": request.disturbances.degrade,
+    }
+    if any(asked.values()):
+        dropped = ", ".join(option for option, value in asked.items() if value)
         raise RequestError(
-            "a schedule has topology and size and is an algorithm: drop --topology, --degrade, --algorithm, --size"
+            f"{request.what} is a schedule, with topology, size and algorithm of its own: drop {dropped}"
         )
     if request.fidelity.routing is not None:
         raise RequestError(f"--routing {request.fidelity.routing}: routes are the schedule's own: drop --routing")

@@ -144,7 +144,14 @@ def saturation_words(sweep: TrafficSweep) -> str:
     if found.from_load is None:
         return f"none up to {found.above:.0%} of the load; {most}"
     between = f"between {found.above:.0%} and" if found.above else "at or below"
-    return f"{between} {found.from_load:.0%} of the load, where less than {CARRIED:.0%} of it arrives; {most}"
+    where = f"{between} {found.from_load:.0%} of the load, where less than {CARRIED:.0%} of it arrives; {most}"
+    return where if found.above else f"{where}; see lower loads, such as --load {_lower_loads(found.throughput)}"
+
+
+def _lower_loads(carried: float) -> str:
+    """A range that begins well before so much is carried and ends there."""
+    most = max(2, round(100 * carried))
+    return f"{max(1, most // 4)}%..{most}%"
 
 
 def table_lines(sweep: TrafficSweep) -> Iterator[str]:
