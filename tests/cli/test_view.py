@@ -229,7 +229,7 @@ def test_pages_alone_say_what_they_came_to(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     runs = json.loads((tmp_path / "runs.json").read_text())["tables"]["runs"]
     said = dict(zip(runs["path"], runs["headline"], strict=True))
-    assert re.fullmatch(rf"[\d.]+ ms a step on {re.escape(RING)}: computation [\d.]+%, .*", said["step.html"])
+    assert re.fullmatch(rf"[\d.]+ ms per step on {re.escape(RING)}: computation [\d.]+%, .*", said["step.html"])
     assert said["traffic.html"] == said["traffic.json"]
     other = tmp_path.parent / "step.json"
     assert hocket(*step, "--json", other).returncode == 0
