@@ -169,3 +169,15 @@ def test_the_written_text_is_what_was_proved(tmp_path: Path) -> None:
     result = translate(greedy_schedule(Kind.REDUCE_SCATTER, 3, 2, seed=5), tmp_path / "rs.xml", "executor")
     assert read_xml(tmp_path / "rs.xml") == result.program
     assert [proof.fifo_depth for proof in result.proofs] == [1, 2]
+
+
+def test_many_lowerings_are_counted_and_the_best_named(tmp_path: Path) -> None:
+    schedule = tmp_path / "ag.schedule"
+    done = hocket(
+        "synthesize", "all_gather", "-t", "dgx-h100:nodes=2,gpus=4", "-s", "16MiB", "--chunks", 4, "-o", schedule
+    )
+    assert done.returncode == 0, done.stderr
+    tried = hocket("translate", schedule, "--to", "executor", "-o", tmp_path / "ag.xml").stdout
+    named = re.findall(r"^(?:tried:|      ) .*: ([\d.]+) [um]s predicted, \d+ thread blocks", tried, re.MULTILINE)
+    assert len(named) == 9
+    assert re.search(r"^       \d+ others: up to [\d.]+ [um]s predicted$", tried, re.MULTILINE)

@@ -19,6 +19,9 @@ _PROGRAM = ("thread blocks", "longest, steps", "steps", "channels", "scratch chu
 _PLAN = ("thread blocks", "longest", "ops", "memory", "port", "semaphores", "scratch chunks")
 _BUNDLE = ("file", "calls", "from", "to", "chunks", "thread blocks", "predicted", "the schedule's own")
 
+# Of the lowerings that were tried so many that fit, and that do not, are named.
+_SHOWN, _SHOWN_WRONG = 8, 2
+
 
 def program_lines(result: Translated, path: Path, is_bounded: bool, predicted: Sequence[Finding] = ()) -> list[str]:
     """The program in numbers, which lowerings were tried, what was proved, and what is to be known of it; `is_bounded`:
@@ -93,15 +96,21 @@ def bundle_lines(report: BundleReport, folder: Path) -> list[str]:
 
 
 def _candidates(candidates: Sequence[Candidate]) -> Iterator[str]:
-    """What was tried; the first was taken."""
+    """What was tried; the first was taken. Of many others the best, and of those that do not fit one."""
     best, *others = candidates
     several = len({each.strategy.protocol for each in candidates}) > 1
     yield f"tried: {_strategy(best, several)}: {format_time(best.time_ps)} predicted, {_blocks(best)} (taken)"
     passed = [each for each in others if each.program is None and each.error is None]
-    for other in (each for each in others if each not in passed):
-        predicted = f"{format_time(other.time_ps)} predicted, {_blocks(other)}"
-        outcome = str(other.error).split("\n")[0] if other.error else predicted
-        yield f"       {_strategy(other, several)}: {outcome}"
+    fitting = [each for each in others if each.error is None and each not in passed]
+    for other in fitting[:_SHOWN]:
+        yield f"       {_strategy(other, several)}: {format_time(other.time_ps)} predicted, {_blocks(other)}"
+    if rest := fitting[_SHOWN:]:
+        yield f"       {len(rest)} others: up to {format_time(max(each.time_ps for each in rest))} predicted"
+    wrong = [each for each in others if each.error is not None]
+    for other in wrong[:_SHOWN_WRONG]:
+        yield f"       {_strategy(other, several)}: {str(other.error).splitlines()[0]}"
+    if rest := wrong[_SHOWN_WRONG:]:
+        yield f"       {len(rest)} others do not fit or cannot be proved either"
     if passed:
         least = min(each.time_ps for each in passed)
         why = f"which take {format_time(least)} or more on links and thread blocks"
