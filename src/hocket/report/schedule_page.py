@@ -181,5 +181,5 @@ def _others(one: Synthesized) -> Iterator[Block]:
             times[native.generator] = retime(native, schedule.blocking).time_ps
     yield Figure(
         compared_times(times, chosen, bound.time_ps),
-        "The native algorithms with the same chunks, on links that carry one transfer at a time.",
+        "The native algorithms with the same chunks, timed on the same links.",
     )
