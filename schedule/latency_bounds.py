@@ -94,7 +94,7 @@ def latency_bounds(
         if len(used) in (1, len(ranks)):
             continue
         bandwidth = (partition.ingress_bandwidth if into else partition.egress_bandwidth)[used].astype(np.float64)
-        early = name == "ingress" and not blocking
+        early = into and not blocking
         crossed = [needs.crossing(part == number, far, bandwidth[number], into, early) for number in range(len(used))]
         worst = int(np.argmax(crossed))
         followed = "and latency inside" if needs.pairs is None else "after latency"

@@ -174,6 +174,8 @@ class _Trials:
             problem = self.problem(number)
             if self.engine != AUTO or self._done() or self._too_many(number):
                 return
+            if self.limited and not self.affordable(number):
+                return
             if cheapest_s(problem, _CHEAPEST_ENGINE) > _CHEAPEST_LOOK_S:
                 return
             contest = self.contests.setdefault(number, AskedEngines(frozenset()))

@@ -91,7 +91,7 @@ class Problem:
         """The same problem on the group alone, where nobody else takes part; None where everybody may."""
         if self.group is None or self.relays:
             return None
-        return replace(self, topology=subset(self.topology, self.group), group=None)
+        return replace(self, topology=subset(self.topology, self.group), group=None, lanes=None)
 
     @property
     def without_relays(self) -> "Problem":
