@@ -95,4 +95,4 @@ def test_what_makes_no_sense(arguments: tuple[str, ...], says: str) -> None:
 def test_a_network_that_is_saturated_at_every_load_gets_lower_ones() -> None:
     done = command("uniform", "-t", "dgx-h100:nodes=2,gpus=2", "--load", "60%,80%", "--duration", "20us")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"at or below 60% of the load, .*; see lower loads, such as --load \d+%\.\.\d+%", done.stdout)
+    assert re.search(r"at or below 60% of the load, .*; try lower loads, such as --load \d+%\.\.\d+%", done.stdout)

@@ -145,7 +145,7 @@ def saturation_words(sweep: TrafficSweep) -> str:
         return f"none up to {found.above:.0%} of the load; {most}"
     between = f"between {found.above:.0%} and" if found.above else "at or below"
     where = f"{between} {found.from_load:.0%} of the load, where less than {CARRIED:.0%} of it arrives; {most}"
-    return where if found.above else f"{where}; see lower loads, such as --load {_lower_loads(found.throughput)}"
+    return where if found.above else f"{where}; try lower loads, such as --load {_lower_loads(found.throughput)}"
 
 
 def _lower_loads(carried: float) -> str:
