@@ -157,7 +157,7 @@ def _synthesized(result: Chain, schedule: Schedule) -> list[Block]:
     return [
         Text(
             f"Engine {result.synthesis['engine']}, seed {schedule.seed}: {schedule.num_transfers} transfers of "
-            f"{collective.num_chunks} chunks, each rank's result proved right and no link used twice at a time."
+            f"{collective.num_chunks} chunks, each rank's result proved right and no link loaded beyond its bandwidth."
         ),
         Table(["algorithm", "time", "times the bound", "busbw"], rows),
         Figure(
