@@ -221,6 +221,6 @@ def test_a_schedule_names_the_options_that_it_takes_none_of(tmp_path: Path) -> N
 
 def test_a_program_for_more_ranks_than_there_are_names_both() -> None:
     done = hocket(XML, "--topology", PAIR, "--size", "1MiB")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert "is for 4 ranks, ring:2," in done.stderr
-    assert "has 2: give a topology of as many" in done.stderr
+    assert "has 2: choose a topology with at least 4 ranks" in done.stderr

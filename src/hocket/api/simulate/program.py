@@ -7,7 +7,7 @@ from dataclasses import replace
 from hocket.api.simulate.options import sizes_of
 from hocket.api.simulate.question import Question
 from hocket.api.simulate.result import CurvesResult, SimulationResult
-from hocket.base.errors import RequestError
+from hocket.base.errors import RequestError, TopologyError
 from hocket.base.units import format_bandwidth, format_time
 from hocket.schedule import Pace, read_costs
 from hocket.simulator import Model, Prediction, simulate_program
@@ -31,9 +31,9 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
     program = read_program(request.what, root=request.root)
     for topology in topologies:
         if program.num_ranks > topology.num_ranks:
-            raise RequestError(
-                f"{request.what} is for {program.num_ranks} ranks, {topology.name} has {topology.num_ranks}: give a"
-                " topology of as many, such as more nodes (nodes=2)"
+            raise TopologyError(
+                f"{request.what} is for {program.num_ranks} ranks, {topology.name} has {topology.num_ranks}:"
+                f" choose a topology with at least {program.num_ranks} ranks, such as more nodes (nodes=2)"
             )
         if program.num_ranks < topology.num_ranks:
             used = f"ranks 0 to {program.num_ranks - 1} of the {topology.num_ranks} of {topology.name}"

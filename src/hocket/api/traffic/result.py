@@ -130,7 +130,7 @@ class TrafficResult(Result):
         yield from table_lines(sweep)
         yield from _stage_lines(sweep)
         yield from _queue_lines(sweep)
-        yield f"{'saturation':<12} {saturation_words(sweep)}"
+        yield f"{'saturation':<12} {saturation_words(sweep)}{_advice(sweep)}"
         yield from self._written
 
 
@@ -144,14 +144,16 @@ def saturation_words(sweep: TrafficSweep) -> str:
     if found.from_load is None:
         return f"none up to {found.above:.0%} of the load; {most}"
     between = f"between {found.above:.0%} and" if found.above else "at or below"
-    where = f"{between} {found.from_load:.0%} of the load, where less than {CARRIED:.0%} of it arrives; {most}"
-    return where if found.above else f"{where}; try lower loads, such as --load {_lower_loads(found.throughput)}"
+    return f"{between} {found.from_load:.0%} of the load, where less than {CARRIED:.0%} of it arrives; {most}"
 
 
-def _lower_loads(carried: float) -> str:
-    """A range that begins well before so much is carried and ends there."""
-    most = max(2, round(100 * carried))
-    return f"{max(1, most // 4)}%..{most}%"
+def _advice(sweep: TrafficSweep) -> str:
+    """Where every load saturated: the loads to try, from well before what is carried to it; empty otherwise."""
+    found = sweep.saturation
+    if found is None or found.from_load is None or found.above:
+        return ""
+    most = max(2, round(100 * found.throughput))
+    return f"; try lower loads, such as --load {max(1, most // 4)}%..{most}%"
 
 
 def table_lines(sweep: TrafficSweep) -> Iterator[str]:
