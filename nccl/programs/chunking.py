@@ -24,14 +24,16 @@ _GRAIN = {"Simple": 512, "LL": 16, "LL128": 1920}
 _RING_SLOTS, _RING_SLICES = 4, 2  # of a chunk, with Simple, of rings that every rank's data goes round
 
 
-def passes(request: NcclCall, program: Program, shares: Sequence[int], around: int = 1) -> Passes:
+def passes(request: NcclCall, program: Program, shares: Sequence[int], around: int = 1, hops: int = 1) -> Passes:
     """The call of the program whose channels have `shares` bytes of a rank's part. `around` chunks take a share at a
-    time, of the last pass as much as is left, evenly."""
+    time, of the last pass as much as is left, evenly. All of a channel's bytes go over `hops` (where each rank sends
+    some: 1)."""
     parts = [_parts(request, share, around) for share in shares]
     table = np.zeros((max(map(len, parts)), len(parts)), np.int64)
     for channel, part in enumerate(parts):
         table[: len(part), channel] = part
     slices = _slices(request, int(table.max()))
+    pieces = np.minimum(-(-table // _LEAST_SLICE[request.protocol]), slices).sum(axis=0)
     return Passes(
         size_bytes=request.size_bytes,
         chunk_bytes=table,
@@ -39,7 +41,7 @@ def passes(request: NcclCall, program: Program, shares: Sequence[int], around: i
         wire=_WIRE[request.protocol],
         slices=slices,
         least_slice=_LEAST_SLICE[request.protocol],
-        pace=pace(request),
+        pace=pace(request, int(pieces.max()), hops),
         crossings=crossings(request, program),
     )
 

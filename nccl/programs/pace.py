@@ -13,9 +13,14 @@ _MB = 10**6
 _PAT_BLOCK, _PAT_OVERLAP = 2.8, 3.5
 
 
-def pace(request: NcclCall) -> Pace:
+def pace(request: NcclCall, pieces: int = 1, hops: int = 1) -> Pace:
     """The latencies of src/graph/tuning.cc (2.30) for each step; the model's bandwidth, shared evenly by the channels
-    on which NCCL would run a call of this size."""
+    on which NCCL would run a call of this size.
+
+    The model's bandwidth is that of the whole call: where all of a channel's bytes go over `hops`, `pieces` of them one
+    after the other, it was measured with the pipeline's filling, pieces + hops - 1 turns of a piece each. So a hop
+    moves its pieces that many times faster.
+    """
     base, inside, between = request.model.timed_by(request.protocol).steps_us(request.algorithm, request.protocol)
     n = request.ranks
     if request.algorithm == "PAT":  # as the model has it: steps overlap, and every block takes its time
@@ -25,6 +30,7 @@ def pace(request: NcclCall) -> Pace:
     traffic = 1.0 if request.algorithm == "Tree" else moved.get(request.kind, (n - 1) / n)
     usual = request.model.channels_for(request.algorithm, request.protocol, request.size_bytes)
     each = request.timed_bandwidth * 1000 * traffic / len(split(replace(request, channels=usual)))
+    each *= (pieces + hops - 1) / pieces
     return Pace(
         start_ps=round(base * _PS),
         inside_ps=round(inside * _PS),

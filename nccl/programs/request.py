@@ -14,6 +14,8 @@ __all__ = ["KINDS", "NcclCall", "NcclProgram"]
 #: Kinds of collectives by NCCL's names.
 KINDS = {name: Kind(kind_called(name) or name) for name in COLLECTIVES}
 
+_ROUNDING = 1e-4  # of NCCL's floats, generously
+
 
 @dataclass(frozen=True, eq=False)
 class NcclCall:
@@ -90,8 +92,13 @@ class NcclCall:
 
     @property
     def timed_bandwidth(self) -> float:
-        """GB/s, as calibrated where that is known."""
-        return replace(self, model=self.model.timed_by(self.protocol)).term.bandwidth
+        """GB/s, as calibrated where that is known; of a tree with NCCL's correction for the size, which its times have
+        and its bandwidths have not (where bytes take more than rounding)."""
+        term = replace(self, model=self.model.timed_by(self.protocol)).term
+        bytes_us = term.time_us - term.latency_us
+        if self.algorithm != "Tree" or bytes_us <= term.latency_us * _ROUNDING:
+            return term.bandwidth
+        return self.size_bytes / bytes_us / 1000
 
     @cached_property
     def machine(self) -> tuple[int, ...]:

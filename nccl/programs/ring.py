@@ -34,7 +34,8 @@ def ring(request: NcclCall) -> NcclProgram:
     whole = request.kind is not Kind.BROADCAST and request.kind is not Kind.REDUCE
     program = assemble(request, blocks, chunks=channels * n if whole else channels, channels=channels)
     around = n if request.kind is Kind.ALL_REDUCE else 1
-    return NcclProgram(request, program, passes(request, program, shares, around))
+    hops = 1 if whole else n - 1
+    return NcclProgram(request, program, passes(request, program, shares, around, hops))
 
 
 class _View:

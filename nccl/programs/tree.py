@@ -19,11 +19,22 @@ def tree(request: NcclCall) -> NcclProgram:
     """The program of an all_reduce."""
     shares = split(request)
     blocks: list[list[ThreadBlock]] = [[] for _ in range(request.ranks)]
-    for channel, branches in enumerate(trees(request.model)[: len(shares)]):
+    grown = trees(request.model)[: len(shares)]
+    for channel, branches in enumerate(grown):
         for rank, branch in enumerate(branches):
             blocks[rank] += _blocks(branch, channel, len(blocks[rank]))
     program = assemble(request, blocks, chunks=len(shares), channels=len(shares))
-    return NcclProgram(request, program, passes(request, program, shares))
+    hops = 2 * max(map(_height, grown), default=0)
+    return NcclProgram(request, program, passes(request, program, shares, hops=max(1, hops)))
+
+
+def _height(branches: list[Branch]) -> int:
+    """Hops from the rank that is farthest from the root."""
+
+    def below(rank: int) -> int:
+        return max((1 + below(child) for child in branches[rank].down), default=0)
+
+    return max(below(rank) for rank, branch in enumerate(branches) if branch.up < 0)
 
 
 def _blocks(branch: Branch, channel: int, first: int) -> list[ThreadBlock]:

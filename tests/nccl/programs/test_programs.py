@@ -171,6 +171,19 @@ def test_rings_in_one_machine_take_what_the_model_says(machine: str, protocol: s
             assert prediction.time_ps >= prediction.bound_ps and prediction.time_ps >= bound.time_ps
 
 
+@pytest.mark.parametrize("nodes", [1, 2, 4])
+@pytest.mark.parametrize("protocol", ["LL", "LL128", "Simple"])
+def test_trees_take_what_the_model_says(nodes: int, protocol: str) -> None:
+    # a channel's few pieces go over up to 18 hops: what the model says of their bytes is paid once, not at each of them
+    of = model("dgx-h100", nodes)
+    for size in (KIB, 32 * KIB, 256 * KIB, 4 * MIB):
+        term = next(
+            each for each in of.terms("AllReduce", size) if each.algorithm == "Tree" and each.protocol == protocol
+        )
+        prediction = simulated(nccl_program(of, "AllReduce", size, "Tree", protocol), f"dgx-h100:nodes={nodes}")
+        assert 0.99 < prediction.time_ps / 1e6 / term.time_us < 1.12, size
+
+
 @settings(max_examples=25)
 @given(
     st.sampled_from([1, 2]),
