@@ -47,6 +47,9 @@ class Collective:
     or gather, or wants from a reduce_scatter or scatter (n), or what rank s has for rank d of an all_to_all (n*n, at
     s*n + d). `size_bytes` is then the largest buffer of a rank. Empty blocks are not sent, as in NCCL's all_to_all_v.
 
+    `cut_whole`: of an all_reduce, f cuts the whole buffer (chunks 0..f-1), as a broadcast's: where n*f chunks would not
+    divide what is reduced, such as powers of two on 72 ranks.
+
     A `custom` collective has `conditions` (`Collective.custom`) and numbers its chunks as these do. Ranks that
     contribute to a chunk or must hold it are sets by number: a rank, -1 every rank, -2 - k the k-th of `sets`.
     Raises ScheduleError when a field is out of range.
@@ -59,6 +62,7 @@ class Collective:
     root: int = 0
     block_bytes: tuple[int, ...] | None = None
     conditions: Conditions | None = None
+    cut_whole: bool = False
 
     @classmethod
     def uneven(
@@ -90,6 +94,8 @@ class Collective:
             largest = _largest_buffer(self.kind, self.num_ranks, self.block_bytes)
             if self.size_bytes != largest:
                 raise ScheduleError(f"{self.kind}: size_bytes is {self.size_bytes}, but the blocks make {largest}")
+        if self.cut_whole and self.kind is not Kind.ALL_REDUCE:
+            raise ScheduleError(f"{self.kind}: cut_whole is for all_reduce, whose chunks are no rank's own")
         if (self.kind is Kind.CUSTOM) != (self.conditions is not None):
             raise ScheduleError(f"{self.kind}: conditions belong to custom collectives, and these need some")
         if self.conditions is not None and self.conditions.shape(self.num_ranks) != (self.num_chunks, self.size_bytes):
@@ -138,7 +144,8 @@ class Collective:
     @property
     def slots(self) -> int:
         """Number of chunks that `size_bytes` is cut into: MSCCL's nchunksperloop."""
-        return self.num_ranks * self.chunks_per_rank if self.kind.cut_by_rank else self.chunks_per_rank
+        by_rank = self.kind.cut_by_rank and not self.cut_whole
+        return self.num_ranks * self.chunks_per_rank if by_rank else self.chunks_per_rank
 
     @property
     def num_chunks(self) -> int:

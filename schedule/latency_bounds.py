@@ -271,7 +271,7 @@ def _block_bytes(collective: Collective) -> NDArray[np.int64]:
     if kind.in_pairs and not collective.even:
         pairs: NDArray[np.int64] = collective.chunk_bytes.reshape(n, n, -1).sum(axis=2)
         return pairs
-    if not kind.cut_by_rank:
+    if not kind.cut_by_rank or collective.cut_whole:
         return np.zeros((n, n), np.int64)
     amount = collective.slot_bytes if collective.even else collective.chunk_bytes
     return np.tile(amount.reshape(n, -1).sum(axis=1), (n, 1))

@@ -61,6 +61,7 @@ class _Collective(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     root: Count
     block_bytes: tuple[_Bytes, ...] | None = None
     sets: tuple[tuple[Count, ...], ...] = ()
+    cut_whole: bool = False
 
 
 class _Topology(msgspec.Struct, forbid_unknown_fields=True):
@@ -117,6 +118,7 @@ def _header(schedule: AnySchedule, table: list[ArrayEntry]) -> bytes:
             collective.root,
             collective.block_bytes,
             () if collective.conditions is None else collective.conditions.sets,
+            collective.cut_whole,
         ),
         topology=_Topology(
             topology.name,

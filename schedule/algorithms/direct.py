@@ -12,6 +12,7 @@ import numpy as np
 from hocket.base.enums import assert_never, not_here
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.native import Form, NativeAlgorithm
+from hocket.schedule.algorithms.owners import by_owners
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.symmetry import Symmetry
@@ -20,7 +21,7 @@ __all__ = ["NATIVE", "direct", "over_line"]
 
 
 def direct(collective: Collective, place: Place) -> Moves:
-    return _over_box(collective, place.box())
+    return by_owners(collective) if collective.cut_whole else _over_box(collective, place.box())
 
 
 def over_line(collective: Collective) -> Moves:
@@ -69,5 +70,6 @@ NATIVE = (
             Form((Kind.GATHER, Kind.SCATTER), "n-1", "root: S(n-1)/n", "gather: as received by the root"),
         ),
         moves=direct,
+        cuts_whole=True,
     ),
 )

@@ -16,6 +16,7 @@ from hocket.schedule.algorithms.dimensions import by_dimension
 from hocket.schedule.algorithms.direct import over_line
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.native import Form, NativeAlgorithm
+from hocket.schedule.algorithms.owners import by_owners
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.algorithms.ring import ring
 from hocket.schedule.collective import Collective, Kind
@@ -31,6 +32,8 @@ def hierarchical(collective: Collective, place: Place) -> Moves:
     """Raises ScheduleError unless the ranks fill a box of the topology with two dimensions or more."""
     lines = place.two_lines("hierarchical")
     f, sizes = collective.chunks_per_rank, [line.size for line in lines]
+    if collective.cut_whole:
+        return by_owners(collective, sizes[-1], at_once=False)
     if collective.kind is Kind.ALL_TO_ALL:
         return _all_to_all(sizes, f)
     line_moves = [_LINE_MOVES[line.kind] for line in lines]
@@ -62,6 +65,7 @@ NATIVE = (
             Form((Kind.ALL_TO_ALL,), "sum(n_d - 1)", "S sum(1 - 1/n_d)"),
         ),
         moves=hierarchical,
+        cuts_whole=True,
         require=lambda place: place.two_lines("hierarchical"),
     ),
 )

@@ -29,8 +29,8 @@ class NativeAlgorithm(Entry):
 
     `require` raises ScheduleError, with the remedy, for places that it cannot run on (None: `moves` does). `by_size`:
     whether the moves depend on the collective's sizes; `alike`: whether ranks do alike in a place (where the collective
-    has no root), so that they are those of one rank. `example` is a topology of four ranks on which it does all of its
-    kinds.
+    has no root), so that they are those of one rank. `cuts_whole`: it takes an all_reduce that is cut into any number
+    of chunks (`Collective.cut_whole`). `example` is a topology of four ranks on which it does all of its kinds.
     """
 
     forms: tuple[Form, ...]
@@ -38,6 +38,7 @@ class NativeAlgorithm(Entry):
     require: Callable[[Place], object] | None = lambda _: None
     by_size: bool = False
     alike: Callable[[Place], bool] = lambda _: True
+    cuts_whole: bool = False
     example: str = "fully_connected:2x2,bandwidth=50GB/s,latency=500ns"
 
     @property
@@ -48,6 +49,8 @@ class NativeAlgorithm(Entry):
         """Why it cannot do the collective there, with the remedy; None where it can."""
         if collective.kind not in self.kinds:
             return f"{self.name} does {', '.join(self.kinds)}, not {collective.kind}"
+        if collective.cut_whole and not self.cuts_whole:
+            return f"{self.name} cuts an all_reduce into chunks of its ranks"
         try:
             if self.require is None:
                 self.moves(replace(collective, size_bytes=0, block_bytes=None, chunks_per_rank=1), place)

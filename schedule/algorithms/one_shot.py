@@ -20,6 +20,7 @@ from hocket.schedule.algorithms.dimensions import along_lines
 from hocket.schedule.algorithms.direct import over_line
 from hocket.schedule.algorithms.moves import Moves
 from hocket.schedule.algorithms.native import Form, NativeAlgorithm, unalike
+from hocket.schedule.algorithms.owners import by_owners
 from hocket.schedule.algorithms.place import Place
 from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.symmetry import Symmetry
@@ -54,6 +55,8 @@ def one_shot_by_dimension(collective: Collective, place: Place) -> Moves:
 def hierarchical_one_shot(collective: Collective, place: Place) -> Moves:
     """Raises ScheduleError unless the ranks fill a box of the topology with two dimensions or more."""
     sizes = [line.size for line in place.two_lines("hierarchical_one_shot")]
+    if collective.cut_whole:
+        return by_owners(collective, sizes[-1])
     _require_few("hierarchical_one_shot", prod(sizes) * sizes[-1] * (sizes[-1] - 1) * collective.chunks_per_rank)
     *inner, last = dimensions = range(len(sizes))
     scatter, gather = (
@@ -95,6 +98,7 @@ NATIVE = (
         source="MSCCL++'s all-pairs all_reduce; one-shot of TensorRT-LLM, vLLM and NVSHMEM",
         forms=(Form((Kind.ALL_REDUCE,), "1", "S(n-1)"),),
         moves=one_shot,
+        cuts_whole=True,
         require=None,
     ),
     NativeAlgorithm(
@@ -103,6 +107,7 @@ NATIVE = (
         needs="two dimensions or more, or machines",
         forms=(Form((Kind.ALL_REDUCE,), "d", "S sum(n_d - 1)"),),
         moves=one_shot_by_dimension,
+        cuts_whole=True,
         require=None,
     ),
     NativeAlgorithm(
@@ -111,6 +116,7 @@ NATIVE = (
         needs="two dimensions or more, or machines",
         forms=(Form((Kind.ALL_REDUCE,), "2 sum(n_d - 1) - 2(m-1) + 1", "2S(n/m-1)m/n + S(m-1)m/n"),),
         moves=hierarchical_one_shot,
+        cuts_whole=True,
         alike=unalike,
         require=None,
     ),

@@ -75,6 +75,8 @@ def pattern(name: str, collective: Collective, topology: Topology, group: NDArra
         able = [each.name for each in ALGORITHMS.values() if collective.kind in each.kinds]
         remedy = f"try {able[0]}" if able else "no native algorithm does: synthesize a schedule"
         raise ScheduleError(f"{algorithm.why_not(collective, place)}; {remedy}")
+    if collective.cut_whole and not algorithm.cuts_whole:
+        raise ScheduleError(str(algorithm.why_not(collective, place)))
     if algorithm.require is not None:
         algorithm.require(place)
     return Pattern.of(algorithm.moves(collective, place), collective, topology, group, name)

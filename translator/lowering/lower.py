@@ -1,15 +1,17 @@
 """Lowering: from a schedule to thread blocks that cannot deadlock, however little their connections hold."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Gpu, Kind, Program, Schedule
 from hocket.translator.lowering.fitting import Known, fit, fit_one, with_remedy
+from hocket.translator.lowering.grain import coarsest
 from hocket.translator.lowering.levels import levelled
 from hocket.translator.lowering.lowering import Lowering, Strategy
-from hocket.translator.lowering.messages import merge
+from hocket.translator.lowering.messages import Messages, merge
 from hocket.translator.lowering.own import OwnParts
-from hocket.translator.lowering.placement import Placement
+from hocket.translator.lowering.placement import LocalCopy, Placement
 from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.msccl.xml_write import LimitError, check_limits
@@ -93,8 +95,10 @@ def lower_by(
         own = OwnParts.of(schedule, placement, one_sided=profile.one_sided, meanwhile=meanwhile)
         messages = merge(schedule, placement, own, one_sided=profile.one_sided)
         found = None if known is None else known.setdefault(meanwhile, {})
-        local = [*placement.copies(), *own.copies]
-        return (fit_one if one else fit)(shape, messages, local, profile, lowering, strategy, found)
+        made: tuple[Program, Messages, Sequence[LocalCopy]] = shape, messages, [*placement.copies(), *own.copies]
+        if collective.kind.shares_buffer and schedule.is_own.any():  # ranks send all that they have
+            made = coarsest(*made)
+        return (fit_one if one else fit)(*made, profile, lowering, strategy, found)
 
     if not (profile.one_sided and schedule.is_own.any()):
         return fitted(meanwhile=True)

@@ -45,10 +45,19 @@ def run_recipe(program: Program, profile: Profile, path: Path | str, nodes: tupl
             f"  {NCCL_TESTS.get(program.kind, 'YOUR_PROGRAM')} {sizes} -g 1 -c 1",
             f"# The log proves that the file was loaded{' and launched' if recipe.launched else ''}:",
             *(f"#   {line}" for line in recipe.proof),
-            f"# It serves {modes[program.in_place, program.out_of_place]} columns, and only sizes whose element count",
-            f"# is a multiple of {program.chunks_per_loop}; everything else silently runs the library's own algorithm.",
+            *_served(program, f"{modes[program.in_place, program.out_of_place]} columns"),
         ]
     )
+
+
+def _served(program: Program, columns: str) -> list[str]:
+    """Which calls it serves, in comments."""
+    if program.chunks_per_loop == 1:
+        return [f"# It serves {columns}; everything else silently runs the library's own algorithm."]
+    return [
+        f"# It serves {columns}, and only sizes whose element count",
+        f"# is a multiple of {program.chunks_per_loop}; everything else silently runs the library's own algorithm.",
+    ]
 
 
 def _filled(setting: str, places: dict[str, str]) -> str:

@@ -63,7 +63,7 @@ def test_any_order_becomes_a_proved_program(ranks: int, chunks: int, seed: int, 
 def test_copied_where_something_comes_in_before_it_has_left() -> None:
     # All ranks send and get all chunks at once: without a copy each would have to send a chunk before it gets it.
     program = lower(levelled(shot(4)) or shot(4), "msccl")
-    assert local_copies(program) == [4] * 4
+    assert local_copies(program) == [program.chunks_per_loop] * 4, "the whole buffer"
     # One message to each of three others, one from each, and the copy.
     assert [sum(len(block.steps) for block in gpu.thread_blocks) for gpu in program.gpus] == [7] * 4
     assert execute(program, fifo_depth=1, max_count=1).messages == 4 * 3 * 4
@@ -121,3 +121,15 @@ def test_chunks_that_go_the_same_way_become_one_with_their_marks() -> None:
     unlike = retime(replace(build("direct", fine.collective, topology), own=None))
     marks = unlike.reduce & (unlike.chunk % 2 == 0)
     assert mergeable(unlike) == [2] and mergeable(replace(unlike, own=marks)) == []
+
+
+@pytest.mark.parametrize(("ranks", "chunks"), [(3, 1), (5, 2), (8, 1)])
+def test_what_is_sent_whole_is_one_chunk_and_divides_every_call(ranks: int, chunks: int) -> None:
+    collective = Collective(Kind.ALL_REDUCE, ranks, 4096, chunks)
+    schedule = retime(build("one_shot", collective, load(f"switch:{ranks},{LINK}")))
+    found = levelled(schedule)
+    assert found is not None
+    for in_place in (True, False):
+        program = lower(found, "executor", Lowering(in_place=in_place))
+        assert program.chunks_per_loop == 1
+        assert execute(program, fifo_depth=1).values

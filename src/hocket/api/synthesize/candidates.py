@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from hocket.base.errors import Infeasible, ScheduleError
-from hocket.schedule import Protocol, Schedule, retime
+from hocket.schedule import Collective, Kind, Protocol, Schedule, retime
 from hocket.schedule.algorithms import build_all
 from hocket.schedule.kernel_links import with_kernels
 from hocket.synthesizer import Problem, ScheduleWindow
@@ -23,6 +26,7 @@ __all__ = ["Candidates"]
 
 _APART = 16  # times a size, to the next that is searched for
 _NATIVE_CHUNKS = (1, 2, 4)
+_FEW_OWNERS = 8
 _KEPT = 4  # of the native schedules of each number of chunks, at each size
 _COPIES = 16  # with which they are compared
 
@@ -91,33 +95,46 @@ class Candidates:
 
     def _natives(self) -> Iterator[Source]:
         """Those that may be the quickest of them at some size."""
-        members = list(self._built())
-        least = [LeastTime(schedule, self.profile) for schedule in members]
+        members = [(cut, schedule) for cut in self._cuts for schedule in self._built(cut)]
+        least = [LeastTime(schedule, self.profile) for _, schedule in members]
         strategies = [Strategy(protocol=name, instances=_COPIES) for name in self.profile.priced or ("Simple",)]
         kept: dict[int, int] = {}
         for size in self._apart:
             taken = [(min(each.of(strategy, size) for strategy in strategies), at) for at, each in enumerate(least)]
-            for chunks in _NATIVE_CHUNKS:
-                alike = [(time_ps, at) for time_ps, at in taken if members[at].collective.chunks_per_rank == chunks]
+            for cut in self._cuts:
+                alike = [(time_ps, at) for time_ps, at in taken if members[at][0] is cut]
                 for _, at in sorted(alike)[:_KEPT]:
                     kept.setdefault(at, size)
         for at, size in sorted(kept.items()):
             with suppress(ScheduleError):  # sums that another size reorders
-                yield self._source(members[at], size)
+                yield self._source(members[at][1], size)
 
-    def _built(self) -> Iterator[Schedule]:
-        for chunks in _NATIVE_CHUNKS:
-            collective = replace(self.problem.collective, chunks_per_rank=chunks)
-            with suppress(Infeasible):
-                for schedule in build_all(collective, self._plain, self.problem.group):
-                    with suppress(ScheduleError):
-                        yield retime(schedule)
+    @cached_property
+    def _cuts(self) -> list[Collective]:
+        """The collective in so many chunks a rank; an all_reduce of ranks that are no power of two also in powers of
+        two, as sizes are: of all ranks, of those of a machine, and few."""
+        asked = self.problem.collective
+        asked = replace(asked, size_bytes=self.sizes[0])  # that of which most orders of sums are sound
+        cuts = [replace(asked, chunks_per_rank=chunks) for chunks in _NATIVE_CHUNKS]
+        ranks = asked.num_ranks
+        if asked.kind is not Kind.ALL_REDUCE or ranks.bit_count() == 1:
+            return cuts
+        on_machine = int(np.bincount(self.problem.topology.machine[self.problem.ranks]).max())
+        powers = {1 << each.bit_length() - 1 for each in (ranks, on_machine, min(ranks, _FEW_OWNERS))}
+        return [*cuts, *(replace(asked, chunks_per_rank=power, cut_whole=True) for power in sorted(powers))]
+
+    def _built(self, cut: Collective) -> Iterator[Schedule]:
+        with suppress(Infeasible):
+            for schedule in build_all(cut, self._plain, self.problem.group):
+                with suppress(ScheduleError):
+                    yield retime(schedule)
 
     def _source(self, schedule: Schedule, size: int) -> Source:
         collective = replace(schedule.collective, size_bytes=size)
         timed = retime(replace(schedule, collective=collective))
         chunks = collective.chunks_per_rank
-        name = f"{timed.generator}, {chunks} chunks" if chunks > 1 else timed.generator
+        whole = " of the buffer" * collective.cut_whole
+        name = f"{timed.generator}, {chunks} chunks{whole}" if chunks > 1 else timed.generator
         return Source(Path(name), collective, timed, has_coarser=True)
 
 
