@@ -14,14 +14,13 @@ __all__ = ["SLOTS", "num_sendings", "passes"]
 
 #: Of a connection's buffer.
 SLOTS = 8
-# What is passed on at a time, data: of a chunk with Simple, where it has slices, a half, but no less than this; with LL
-# and LL128 what 512 or 640 threads do in one go.
+# What is passed on at a time, data, where chunks are cut: with LL and LL128 what 512 or 640 threads do in one go.
 _LEAST_SLICE = {"Simple": 32 << 10, "LL": 4 << 10, "LL128": 38_400}
 # Bytes of data in a slot; of LL half are flags, of LL128 a sixteenth.
 _SLOT = {"Simple": 4 << 17, "LL": 32 << 10, "LL128": 576_000}
 _WIRE = {"Simple": Fraction(1), "LL": Fraction(2), "LL128": Fraction(16, 15)}
 _GRAIN = {"Simple": 512, "LL": 16, "LL128": 1920}
-_RING_SLOTS, _RING_SLICES = 4, 2  # of a chunk, with Simple, of rings that every rank's data goes round
+_RING_SLOTS = 4  # of a chunk, with Simple, of rings that every rank's data goes round
 
 
 def passes(request: NcclCall, program: Program, shares: Sequence[int], around: int = 1, hops: int = 1) -> Passes:
@@ -56,8 +55,9 @@ def num_sendings(request: NcclCall, shares: Sequence[int], around: int = 1) -> i
 
 def _slices(request: NcclCall, chunk: int) -> int:
     """Into how many a step cuts a chunk at most."""
-    most = {"Simple": 1 if _slots(request) == 1 else _RING_SLICES}.get(request.protocol, _SLOT[request.protocol])
-    return min(-(-chunk // _LEAST_SLICE[request.protocol]), most)
+    if _goes_round(request):
+        return 1  # NCCL's constants were measured of steps one after the other: slices would hide latencies in bytes
+    return 1 if request.protocol == "Simple" else -(-chunk // _LEAST_SLICE[request.protocol])
 
 
 def _parts(request: NcclCall, share: int, around: int) -> list[int]:
@@ -85,5 +85,9 @@ def _chunk_bytes(request: NcclCall, channel_bytes: int) -> int:
 
 def _slots(request: NcclCall) -> int:
     """Of a chunk."""
-    ring = request.algorithm == "Ring" and request.kind not in (Kind.BROADCAST, Kind.REDUCE)
-    return _RING_SLOTS if ring and request.protocol == "Simple" else 1
+    return _RING_SLOTS if _goes_round(request) and request.protocol == "Simple" else 1
+
+
+def _goes_round(request: NcclCall) -> bool:
+    """Whether every rank's data goes round a ring."""
+    return request.algorithm == "Ring" and request.kind not in (Kind.BROADCAST, Kind.REDUCE)

@@ -42,7 +42,7 @@ def collnet_direct(request: NcclCall) -> Kernel:
                         else actions.move(Move(chunk, (rank,), (down,), (other,), latency_ps=latency_ps))
                     )
                     actions.wait(gather[other], Wait(brought))
-    return finished(request, sizes, actions, share=len(heads))
+    return finished(request, sizes, actions, heads=len(heads))
 
 
 def _summed(actions: Actions, chunk: int, head: int, scatter: dict[int, int], latency_ps: int) -> int:

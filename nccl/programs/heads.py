@@ -115,16 +115,18 @@ def _passes(part: int, chunk: int, heads: int, grain: int, shared: bool) -> list
 
 
 def finished(
-    request: NcclCall, sizes: NDArray[np.int64], actions: Actions, owners: Sequence[int] = (-1,), share: int = 1
+    request: NcclCall, sizes: NDArray[np.int64], actions: Actions, owners: Sequence[int] = (-1,), heads: int = 1
 ) -> Kernel:
-    """The kernel whose chunks are the `owners`' in turn. A GPU works on a `share`-th of the buffer, at that part of
-    NCCL's bandwidth."""
+    """The kernel whose chunks are the `owners`' in turn. NCCL's bandwidth is that of the whole call: each of the
+    `heads`, which take the chunks in turn, has the share of it that the one with most bytes works on (of small calls
+    few heads have any)."""
+    of_head = sizes.sum(axis=0).reshape(-1, heads).sum(axis=0)
     return Kernel(
         name=request.name,
         kind=request.kind,
         num_ranks=request.ranks,
         size_bytes=request.size_bytes,
-        bandwidth=int(request.term.bandwidth * _GB / share),
+        bandwidth=int(request.term.bandwidth * _GB * of_head.max() / max(1, of_head.sum())),
         chunk_bytes=sizes,
         owner=np.resize(np.array(owners, np.int32), sizes.shape[1]),
         actions=tuple(actions),

@@ -31,7 +31,7 @@ def nvls(request: NcclCall) -> Kernel:
                     machines, ranks, sharp(request, actions, chunk, ranks, loaded), strict=True
                 ):
                     machine.store(rank, chunk, down)
-        return finished(request, sizes, actions, share=len(heads))
+        return finished(request, sizes, actions, heads=len(heads))
     sizes = each_channel(request, len(heads), _GRAIN)
     for first in range(0, sizes.shape[1], len(heads)):
         machine = NvlsMachine(request, actions, heads.machines[0])
@@ -41,7 +41,7 @@ def nvls(request: NcclCall) -> Kernel:
             if request.kind is not Kind.REDUCE_SCATTER:
                 machine.store(rank, chunk, begun)
     owners = [-1] if request.kind is Kind.ALL_REDUCE else [rank for (rank,) in heads.of]
-    return finished(request, sizes, actions, owners, share=len(heads))
+    return finished(request, sizes, actions, owners, heads=len(heads))
 
 
 class NvlsMachine:

@@ -32,7 +32,7 @@ def nvls_tree(request: NcclCall) -> Kernel:
         above = [place[channel % 2][0] for place in places]
         for head, ranks in enumerate(heads.of):
             _between(request, actions, machines, ranks, above, first + head, partial(nics.crossing, channel=channel))
-    return finished(request, sizes, actions, share=len(heads))
+    return finished(request, sizes, actions, heads=len(heads))
 
 
 def _between(

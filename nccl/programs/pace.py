@@ -31,10 +31,11 @@ def pace(request: NcclCall, pieces: int = 1, hops: int = 1) -> Pace:
     usual = request.model.channels_for(request.algorithm, request.protocol, request.size_bytes)
     each = request.timed_bandwidth * 1000 * traffic / len(split(replace(request, channels=usual)))
     each *= (pieces + hops - 1) / pieces
+    unit = request.timed_latency * _PS
     return Pace(
-        start_ps=round(base * _PS),
-        inside_ps=round(inside * _PS),
-        between_ps=round(between * _PS),
+        start_ps=round(base * unit),
+        inside_ps=round(inside * unit),
+        between_ps=round(between * unit),
         bandwidth=max(1, round(each)) * _MB,
         machine=request.machine,
     )

@@ -91,14 +91,25 @@ class NcclCall:
         return next(each for each in terms if (each.algorithm, each.protocol) == (self.algorithm, self.protocol))
 
     @property
+    def timed_latency(self) -> float:
+        """How many times its latency NCCL counts: more for small chunks of rings with Simple over several nodes."""
+        term = self._timed_term
+        bytes_us = self.size_bytes / term.bandwidth / 1000
+        return max(1.0, (term.time_us - bytes_us) / term.latency_us) if self.algorithm == "Ring" else 1.0
+
+    @property
     def timed_bandwidth(self) -> float:
         """GB/s, as calibrated where that is known; of a tree with NCCL's correction for the size, which its times have
         and its bandwidths have not (where bytes take more than rounding)."""
-        term = replace(self, model=self.model.timed_by(self.protocol)).term
+        term = self._timed_term
         bytes_us = term.time_us - term.latency_us
         if self.algorithm != "Tree" or bytes_us <= term.latency_us * _ROUNDING:
             return term.bandwidth
         return self.size_bytes / bytes_us / 1000
+
+    @cached_property
+    def _timed_term(self) -> Term:
+        return replace(self, model=self.model.timed_by(self.protocol)).term
 
     @cached_property
     def machine(self) -> tuple[int, ...]:

@@ -10,9 +10,9 @@ __all__ = ["by_owners"]
 
 
 def by_owners(collective: Collective, machines: int = 1, *, at_once: bool = True) -> Moves:
-    """In each of so many machines (of ranks that follow each other) an owner adds up a chunk; a chunk's owners send each
-    other their sums `at_once`, or one of them, by turns of the chunks, adds them all and sends the whole sum back; each
-    sends that to its peers. Owners are spread evenly over a machine's ranks.
+    """In each of so many machines (of ranks that follow each other) an owner adds up a chunk; a chunk's owners send
+    each other their sums `at_once`, or one of them, by turns of the chunks, adds them all and sends the whole sum back;
+    each sends that to its peers. Owners are spread evenly over a machine's ranks.
     """
     size, f = collective.num_ranks // machines, collective.chunks_per_rank
     step, chunk = np.arange(size - 1)[:, None, None], np.arange(f)

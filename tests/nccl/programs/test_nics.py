@@ -14,9 +14,9 @@ from hocket.topology.machines.nccl_topology import from_nccl
 MIB = 1 << 20
 
 
-def ring(machine: str, nodes: int, *settings: str) -> NcclProgram:
+def ring(machine: str, nodes: int, *settings: str, size: int = 64 * MIB) -> NcclProgram:
     found = nccl_program(
-        NcclModel(load_machine(machine), nodes, read_settings(settings)), "AllReduce", 64 * MIB, "Ring", "Simple"
+        NcclModel(load_machine(machine), nodes, read_settings(settings)), "AllReduce", size, "Ring", "Simple"
     )
     assert isinstance(found, NcclProgram)
     return found
@@ -24,7 +24,7 @@ def ring(machine: str, nodes: int, *settings: str) -> NcclProgram:
 
 def simulated(found: NcclProgram, topology: Topology, routing: str | None = None) -> Prediction:
     fidelity = Fidelity(routing=routing)
-    return simulate_program(found.program, topology, 64 * MIB, passes=found.passes, fidelity=fidelity)
+    return simulate_program(found.program, topology, found.request.size_bytes, passes=found.passes, fidelity=fidelity)
 
 
 def bytes_of_ports(prediction: Prediction, topology: Topology) -> tuple[list[int], list[int]]:
@@ -87,7 +87,7 @@ def test_topologies_with_other_nics_say_so() -> None:
 def test_several_spines_are_sprayed_like_one() -> None:
     """A spine of 800 GB/s, or 16 of 50: each of 16 NICs of a leaf sends 50."""
     tree = "dgx-h100:nodes=4,fabric=fat_tree,leaf=2"
-    found, several = ring("dgx-h100", 4), load(f"{tree},spines=16")
+    found, several = ring("dgx-h100", 4, size=256 * MIB), load(f"{tree},spines=16")
     one = simulated(found, load(tree)).time_ps
     assert simulated(found, several).time_ps == pytest.approx(one, rel=0.01)
     assert simulated(found, several, "shortest").time_ps > 4 * one  # eight NICs of a machine over one link of 50 GB/s
