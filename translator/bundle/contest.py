@@ -92,7 +92,7 @@ class ProgramContest:
     @property
     def close(self) -> Close:
         """Those that were near the quickest at a size, by their sources and variants."""
-        limit = {size: best_ps + best_ps // _NEAR for size, best_ps in self._best.items()}
+        limit = {size: self._near_ps(best_ps) for size, best_ps in self._best.items()}
         near = {at for (at, size), time_ps in self._known.items() if time_ps <= limit.get(size, 0)}
         return {(self._members[at][0].path, self._members[at][1].variant) for at in near}
 
@@ -125,7 +125,9 @@ class ProgramContest:
             gains = best_ps - best_ps // _NO_GAIN
             if lowered.at_least_ps(size) > gains or (is_guessed and in_vain.get(kind, 0) >= _PATIENCE):
                 continue
-            if found and self._stays_behind(at, size):
+            # Neither the quickest nor near it: not worth a simulation, which it would lose.
+            hopeless = bool(found) and lowered.reached_ps(size) > min(self._near_ps(min(found)[0]), rival_ps)
+            if found and (hopeless or self._stays_behind(at, size)):
                 in_vain[kind] = in_vain.get(kind, 0) + 1
                 continue
             try:
@@ -142,6 +144,10 @@ class ProgramContest:
             return None
         most_ps = min(min(found)[0] * (_ALIKE + 1) // _ALIKE, rival_ps)
         return min((blocks, time_ps, at) for time_ps, blocks, at in found if time_ps <= most_ps)[2]
+
+    @staticmethod
+    def _near_ps(best_ps: int) -> int:
+        return best_ps + best_ps // _NEAR
 
     def _stays_behind(self, at: int, size: int) -> bool:
         """Whether it was behind the quickest, or the rival, at the last two smaller sizes at which it was tried, and
