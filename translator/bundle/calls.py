@@ -58,7 +58,6 @@ class CallPrograms:
         self.unfit: dict[Path, str] = {}
         self._times: dict[int, ProgramTimes] = {}
         self._told: dict[tuple[int, str, int, int], int] = {}  # by thread blocks, protocol, instances and size
-        self._least_told: dict[int, int] = {}  # of the members, by size
         lowered = [(source, self._lowered(source, lowering)) for source in sources.members]
         if self.unfit and not any(programs for _, programs in lowered):
             raise ScheduleError(next(iter(self.unfit.values())))
@@ -70,29 +69,35 @@ class CallPrograms:
         self.sizes = sorted(inside | {max(least, 1), largest})
         self._asked = set(sizes)
         near = None if like is None else like.close
-        self._contest, self._members = self._winners(members, near)
-        if not self._members and stock_ps is None:  # chunks of none divide any size: those near them are served
-            self._asked = set()
-            self._contest, self._members = self._winners(members, near)
+        tried = [one for one in members if near is None or (one[0].path, one[1].variant) in near]
+        try:
+            found = self._served_by(tried or members, most)
+        except (ScheduleError, DeadlockError):
+            if not 0 < len(tried) < len(members):
+                raise
+            found = self._served_by(members, most)
         self.close: Close = self._contest.close
-        self._time_ps = cache(self._member_time_ps)
         self.wanted = self._sources_of(self._windows(None))
-        found = self._windows(most)
         self.windows = [window for window in found if window.program < len(self._members)]
         self.left = [window for window in found if window.program == len(self._members)]
         self.used = self._sources_of(found)
 
-    def _winners(self, members: list[Member], near: Close | None) -> tuple[ProgramContest, list[Member]]:
-        """Of those that are `near` where these have some."""
-        tried = [one for one in members if near is None or (one[0].path, one[1].variant) in near]
-        contest = ProgramContest(tried or members, self._taken_ps, self._stock_ps)
-        try:
-            return contest, contest.winners(self.sizes)
-        except (ScheduleError, DeadlockError):
-            if not 0 < len(tried) < len(members):
-                raise
-        contest = ProgramContest(members, self._taken_ps, self._stock_ps)
-        return contest, contest.winners(self.sizes)
+    def _served_by(self, members: Sequence[Member], most: int | None) -> list[SizeWindow]:
+        """The windows of a contest among members, whose programs are proved. Programs that serve none are not: their
+        proofs would take longer than their times."""
+        self._contest = ProgramContest(members, self._taken_ps, self._stock_ps)
+        while True:
+            self._members = self._contest.winners(self.sizes)
+            if not self._members and self._stock_ps is None and self._asked:
+                self._asked = set()  # chunks of none divide any size: those near them are served
+                self._contest = ProgramContest(members, self._taken_ps, self._stock_ps)
+                continue
+            self._time_ps = cache(self._member_time_ps)
+            self._least_told: dict[int, int] = {}  # of the members, by size
+            found = self._windows(most)
+            serving = {window.program for window in found if window.program < len(self._members)}
+            if self._contest.proved([self._members[number] for number in sorted(serving)]):
+                return found
 
     def compared(self, size: int) -> Compared:
         """Of a size that programs were compared at."""

@@ -63,36 +63,41 @@ class ProgramContest:
         self._best: dict[int, int] = {}  # of each size the least that was asked for
         self._sizes: list[int] = []  # that were asked for, ascending
         self._refused: dict[int, ScheduleError | DeadlockError] = {}
+        self._proved: set[int] = set()
 
     def winners(self, sizes: Sequence[int]) -> list[Member]:
-        """The proved programs that are the quickest at one of the sizes, and quicker than the rival; those of fewer
-        thread blocks first: each takes a multiprocessor from the computation. Raises why, of the last, where no program
-        of any can be."""
-        proved: set[int] = set()
+        """The programs that are the quickest at one of the sizes, and quicker than the rival; those of fewer thread
+        blocks first: each takes a multiprocessor from the computation. Raises why, of the last, where no program of any
+        can be."""
         self._sizes = sorted(sizes)
-        while True:
-            found: set[int] = set()
-            for size in self._sizes:
-                found |= {at for at in [self._quickest(size, found)] if at is not None}
-            if not found and (not self._refused or len(self._refused) < len(self._members)):
-                return []  # those that fit serve none of the sizes
-            if not found:
-                at = max(self._refused)
-                raise placed(self._members[at][0].path, self._refused[at]) from self._refused[at]
-            for at in found - proved:
-                try:
-                    self._members[at][1].prove()
-                except (ScheduleError, DeadlockError) as error:
-                    self._refuse(at, error)
-                else:
-                    proved.add(at)
-            if found <= proved:
-                return sorted((self._members[at] for at in sorted(found)), key=lambda member: member[1].thread_blocks)
+        found: set[int] = set()
+        for size in self._sizes:
+            found |= {at for at in [self._quickest(size, found)] if at is not None}
+        if found:
+            return sorted((self._members[at] for at in sorted(found)), key=lambda member: member[1].thread_blocks)
+        if not self._refused or len(self._refused) < len(self._members):
+            return []  # those that fit serve none of the sizes
+        at = max(self._refused)
+        raise placed(self._members[at][0].path, self._refused[at]) from self._refused[at]
+
+    def proved(self, members: Sequence[Member]) -> bool:
+        """Whether these programs are right; those that are not win no more."""
+        all_right = True
+        for at, member in enumerate(self._members):
+            if at in self._proved or not any(member is one for one in members):
+                continue
+            try:
+                member[1].prove()
+                self._proved.add(at)
+            except (ScheduleError, DeadlockError) as error:
+                self._refuse(at, error)
+                all_right = False
+        return all_right
 
     @property
     def close(self) -> Close:
         """Those that were near the quickest at a size, by their sources and variants."""
-        limit = {size: best_ps + best_ps // _NEAR for size, best_ps in self._best.items()}
+        limit = {size: self._near_ps(best_ps) for size, best_ps in self._best.items()}
         near = {at for (at, size), time_ps in self._known.items() if time_ps <= limit.get(size, 0)}
         return {(self._members[at][0].path, self._members[at][1].variant) for at in near}
 
@@ -125,7 +130,9 @@ class ProgramContest:
             gains = best_ps - best_ps // _NO_GAIN
             if lowered.at_least_ps(size) > gains or (is_guessed and in_vain.get(kind, 0) >= _PATIENCE):
                 continue
-            if found and self._stays_behind(at, size):
+            # Neither the quickest nor near it: not worth a simulation, which it would lose.
+            hopeless = bool(found) and lowered.reached_ps(size) > min(self._near_ps(min(found)[0]), rival_ps)
+            if found and (hopeless or self._stays_behind(at, size)):
                 in_vain[kind] = in_vain.get(kind, 0) + 1
                 continue
             try:
@@ -142,6 +149,10 @@ class ProgramContest:
             return None
         most_ps = min(min(found)[0] * (_ALIKE + 1) // _ALIKE, rival_ps)
         return min((blocks, time_ps, at) for time_ps, blocks, at in found if time_ps <= most_ps)[2]
+
+    @staticmethod
+    def _near_ps(best_ps: int) -> int:
+        return best_ps + best_ps // _NEAR
 
     def _stays_behind(self, at: int, size: int) -> bool:
         """Whether it was behind the quickest, or the rival, at the last two smaller sizes at which it was tried, and

@@ -71,6 +71,9 @@ class _LoweredOverSwitches:
     def at_least_ps(self, size_bytes: int) -> int:
         return 0
 
+    def reached_ps(self, size_bytes: int) -> int:
+        return 0
+
     def guess_ps(self, size_bytes: int) -> int:
         return 0
 

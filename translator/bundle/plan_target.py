@@ -181,6 +181,9 @@ class _LoweredPlan:
     def at_least_ps(self, size_bytes: int) -> int:
         return 0 if self._least is None else self._least.of(self.variant, size_bytes)
 
+    def reached_ps(self, size_bytes: int) -> int:
+        return 0 if self._least is None else self._least.reached(self.variant, size_bytes)
+
     def guess_ps(self, size_bytes: int) -> int:
         return 0 if self._least is None else self._least.guess(self.variant, size_bytes)
 

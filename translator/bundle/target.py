@@ -74,6 +74,9 @@ class Lowered(Protocol):
     def at_least_ps(self, size_bytes: int) -> int:
         """A time that it does not beat at a size, known before it is lowered; 0: none is."""
 
+    def reached_ps(self, size_bytes: int) -> int:
+        """Such a time, too, not less: of links of which kernels reach a part."""
+
     def guess_ps(self, size_bytes: int) -> int:
         """About what it takes at a size, known before it is lowered; 0: nothing is."""
 
@@ -205,6 +208,9 @@ class _LoweredXml:
     def at_least_ps(self, size_bytes: int) -> int:
         return 0
 
+    def reached_ps(self, size_bytes: int) -> int:
+        return 0
+
     def guess_ps(self, size_bytes: int) -> int:
         return 0
 
@@ -319,6 +325,9 @@ class _LoweredSchedule:
 
     def at_least_ps(self, size_bytes: int) -> int:
         return self._least.of(self.variant, size_bytes)
+
+    def reached_ps(self, size_bytes: int) -> int:
+        return self._least.reached(self.variant, size_bytes)
 
     def guess_ps(self, size_bytes: int) -> int:
         return self._least.guess(self.variant, size_bytes)

@@ -2,6 +2,7 @@
 not be tried."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -30,10 +31,16 @@ class LeastTime:
         self._src, self._dst = schedule.src.astype(np.int64), schedule.dst.astype(np.int64)
         self._chains: dict[tuple[str, bytes], float] = {}
         self._connections: dict[str, tuple[int, float]] = {}
+        self._links: dict[Fraction, float] = {}
 
     def of(self, strategy: Strategy, size_bytes: int) -> int:
-        """In ps, of a call of `size_bytes`. 0: nothing is known."""
+        """In ps, of a call of `size_bytes`, as if kernels reached all of the links' bandwidth. 0: nothing is known."""
         launch, *parts = self._parts(strategy, size_bytes)
+        return launch + int(max(parts) * (1 - 1e-6))
+
+    def reached(self, strategy: Strategy, size_bytes: int) -> int:
+        """The same, more where kernels reach a part of the links' bandwidth."""
+        launch, *parts = self._parts(strategy, size_bytes, whole=False)
         return launch + int(max(parts) * (1 - 1e-6))
 
     def guess(self, strategy: Strategy, size_bytes: int) -> int:
@@ -41,24 +48,30 @@ class LeastTime:
         launch, links, connection, chain = self._parts(strategy, size_bytes)
         return launch + int(max(links, connection) + chain)
 
-    def _parts(self, strategy: Strategy, size_bytes: int) -> tuple[int, float, float, float]:
-        """The launch, and what links, the busiest connection and the chain of messages take (ps)."""
+    def _parts(self, strategy: Strategy, size_bytes: int, *, whole: bool = True) -> tuple[int, float, float, float]:
+        """The launch, and what links, the busiest connection and the chain of messages take (ps); `whole`: links of
+        whose bandwidth kernels reach all."""
         protocol = self._profile.protocols[strategy.protocol]
         if protocol.pace is None or strategy.merged != 1:
             return 0, 0.0, 0.0, 0.0
         share = size_bytes / max(self._schedule.collective.size_bytes, 1)
-        links = self._links_ps * share * float(protocol.wire)
+        links = self._links_ps(Fraction(1) if whole else protocol.pace.inside_wire) * share * float(protocol.wire)
         chain = self._chain_ps(strategy, protocol, share)
         return protocol.pace.start_ps, links, self._connection_ps(strategy, share), chain
 
-    @cached_property
-    def _links_ps(self) -> float:
-        """Of the busiest link, when messages take the ways of the network, which are not always the schedule's."""
+    def _links_ps(self, inside_wire: Fraction) -> float:
+        """Of the busiest link, when messages take the ways of the network, which are not always the schedule's, and
+        every byte inside a machine is so many there."""
+        if inside_wire not in self._links:
+            self._links[inside_wire] = self._busiest_link_ps(inside_wire)
+        return self._links[inside_wire]
+
+    def _busiest_link_ps(self, inside_wire: Fraction) -> float:
         schedule, topology = self._schedule, self._schedule.topology
         if topology.routing != DEFAULT_ROUTING or not len(self._src):
             return 0.0
         pairs, place = self._pairs
-        moved = np.bincount(place, self._bytes)
+        moved = np.bincount(place, self._bytes) * np.where(self._between(*pairs), 1.0, float(inside_wire))
         found = routes(topology.graph, schedule.ranks[pairs.T].astype(np.int32))
         load = np.bincount(found.links, np.repeat(moved, np.diff(found.offset)), minlength=topology.num_links)
         return float(busiest_of(topology, load))
