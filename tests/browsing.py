@@ -1,5 +1,7 @@
-"""A page opened in the browser, with all that the browser complains about."""
+"""A page opened in the browser, with all that the browser complains about; and what it says, without a browser."""
 
+import html
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,3 +31,8 @@ def column(table: Any, heading: str) -> list[str]:
     at = table.locator("th").all_inner_texts().index(heading)
     cells: list[str] = table.locator(f"tbody td:nth-child({at + 1})").all_inner_texts()
     return cells
+
+
+def text_of(page: str) -> str:
+    """What a page says, without its markup."""
+    return html.unescape(re.sub(r"<[^>]*>", "", page))

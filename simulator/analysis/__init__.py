@@ -21,11 +21,11 @@ with late_imports(__name__):
     from hocket.simulator.analysis.rank_timeline import RankPart, RankTimeline, rank_parts_ps, rank_shares
     from hocket.simulator.analysis.ranks import rank_table
     from hocket.simulator.analysis.slack import slack
-    from hocket.simulator.analysis.step_report import StepSummary, WhatIf
+    from hocket.simulator.analysis.step_report import StepSummary, WhatIf, best_changes, gain_nothing
     from hocket.simulator.analysis.step_shares import Activity, StepPart, StepShares, step_shares
     from hocket.simulator.analysis.steps import step_table
     from hocket.simulator.analysis.stored import StoredPrediction, read_prediction
-    from hocket.simulator.analysis.stored_facts import stored_facts
+    from hocket.simulator.analysis.stored_facts import StoredFacts, StoredForm, stored_facts
     from hocket.simulator.analysis.swept_jobs import SweptJob, SweptJobs
     from hocket.simulator.analysis.tables import require_parquet, tables, write_csv, write_parquet, write_tables
     from hocket.simulator.analysis.validation import StepErrors, Validation, steps_of, validation
@@ -54,6 +54,8 @@ __all__ = [
     "StepPart",
     "StepShares",
     "StepSummary",
+    "StoredFacts",
+    "StoredForm",
     "StoredPrediction",
     "SweptJob",
     "SweptJobs",
@@ -63,6 +65,7 @@ __all__ = [
     "alike",
     "alpha_beta",
     "bandwidths",
+    "best_changes",
     "calls_of",
     "caused_waits",
     "collective_table",
@@ -70,6 +73,7 @@ __all__ = [
     "corrected_by",
     "critical_path",
     "crossovers",
+    "gain_nothing",
     "group_table",
     "job_facts",
     "knee_bytes",

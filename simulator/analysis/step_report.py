@@ -1,12 +1,13 @@
 """What is known of a job's step, for its report: where the time goes, who would take how long, what would help."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hocket.simulator.analysis.job_facts import JobFacts
 from hocket.simulator.analysis.step_shares import StepShares
 from hocket.simulator.prediction import Prediction
 
-__all__ = ["AS_ASKED", "StepSummary", "WhatIf"]
+__all__ = ["AS_ASKED", "StepSummary", "WhatIf", "best_changes", "gain_nothing"]
 
 AS_ASKED = "as asked"
 """By whose algorithms a what-if is simulated: by those of the job itself."""
@@ -64,12 +65,12 @@ class StepSummary:
         """The mean of the job's steps."""
         return self.prediction.time_ps / self.facts.counted_steps
 
-    @property
-    def gain_nothing(self) -> tuple[str, ...]:
-        """What-ifs that neither save nor cost anything to speak of."""
-        return tuple(each.label for each in self.what_ifs if not each.matters)
 
-    @property
-    def best_changes(self) -> tuple[WhatIf, ...]:
-        """The three that gain the most, of those that gain anything."""
-        return tuple(each for each in self.what_ifs if each.helps)[:3]
+def best_changes(what_ifs: Iterable[WhatIf]) -> tuple[WhatIf, ...]:
+    """The three that gain the most, of those (the most first) that gain anything."""
+    return tuple(each for each in what_ifs if each.helps)[:3]
+
+
+def gain_nothing(what_ifs: Iterable[WhatIf]) -> tuple[str, ...]:
+    """Those that neither save nor cost anything to speak of, by their labels."""
+    return tuple(each.label for each in what_ifs if not each.matters)

@@ -16,7 +16,7 @@ from hocket.simulator.analysis.rank_timeline import RankPart, RankTimeline
 from hocket.simulator.prediction import CollectiveTime, LinkUse, routing_words
 from hocket.topology import Dimension, Topology
 
-__all__ = ["StoredFacts", "stored_facts"]
+__all__ = ["StoredFacts", "StoredForm", "stored_facts"]
 
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
 _Rate = Annotated[float, msgspec.Meta(ge=0, lt=1e30)]
@@ -126,7 +126,9 @@ class _Path(msgspec.Struct):
     segments: _Segments
 
 
-class _Form(msgspec.Struct):
+class StoredForm(msgspec.Struct):
+    """What a page takes of the JSON form of a prediction (`json_form`)."""
+
     format: str
     version: int
     model: str
@@ -150,11 +152,12 @@ class _Form(msgspec.Struct):
 
 class StoredFacts:
     """`PredictionFacts` of a JSON form. How busy links are over time it does not have. Raises ValueError or HocketError
-    where its parts do not fit each other."""
+    where its parts do not fit each other, or are those of another version."""
 
     link_use: LinkUse | None = None
 
-    def __init__(self, form: _Form) -> None:
+    def __init__(self, form: StoredForm) -> None:
+        _require((form.format, form.version) == (FORMAT, VERSION), f"expected a {FORMAT} of version {VERSION}")
         self.model, self.time_ps, self.bound_ps, self.ratio = form.model, form.time_ps, form.bound_ps, form.ratio
         self.topology, self.is_spec = _topology(form.topology, form.links), form.topology.is_spec
         self.routing_words = routing_words(form.routing, self.topology)
@@ -178,9 +181,7 @@ def stored_facts(path: Path | str) -> StoredFacts:
     """The facts of the prediction in a JSON file. Raises FormatError, naming the file, where it holds none, or not all
     of them, as those of older versions."""
     try:
-        form = msgspec.json.decode(read_text(path, JSON), type=_Form)
-        _require((form.format, form.version) == (FORMAT, VERSION), f"expected a {FORMAT} of version {VERSION}")
-        return StoredFacts(form)
+        return StoredFacts(msgspec.json.decode(read_text(path, JSON), type=StoredForm))
     except (ValueError, OverflowError, HocketError) as error:
         raise FormatError(f"{path}: no report can be made of it: {error}; simulate again with --json") from error
 

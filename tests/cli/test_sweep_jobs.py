@@ -15,6 +15,7 @@ from typing import Any
 
 import in_process
 import pytest
+from browsing import text_of
 from sweep_stores import runs_of
 
 COMMAND = [sys.executable, "-m", "hocket", "sweep"]
@@ -120,7 +121,7 @@ def test_a_point_is_what_its_two_commands_say() -> None:
     dimensions = {row["dimension"]: row for row in form["dimensions"]}
     for each in kept["dimensions"]:
         assert each["communication_ps"] * 8 == pytest.approx(dimensions[each["dimension"]]["communication_ps"])
-    page = Path("swept/report.html").read_text()
+    page = text_of(Path("swept/report.html").read_text())
     assert f"hocket generate llm {MODEL} --output traces --topology dgx-h100 --global-batch 8 --tp 2 --pp 2" in page
     assert "hocket step traces --topology dgx-h100" in page
 

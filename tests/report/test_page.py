@@ -140,6 +140,23 @@ def test_a_chart_is_read_with_the_pointer_and_with_arrow_keys(tmp_path: Path, br
         assert not tip.is_visible()
 
 
+def test_a_command_is_copied_as_it_is_and_no_option_is_broken(tmp_path: Path, browser: Any) -> None:
+    words = "hocket simulate all_reduce --topology dgx-h100:nodes=2 -s 64MiB --compute-scale 1/1000 --accept-losses"
+    command = " ".join([words] * 6)  # longer than what is shown of a cell that is no command
+    table = Table(["run", "made by"], [["one", Code(command)], ["two", Code("hocket view .")]])
+    path = write(tmp_path / "x.html", Code(command), Text(f"Try {command}."), table)
+    copied = "{ getSelection().selectAllChildren(place); return getSelection().toString().trim(); }"
+    lines = "all => all.map(each => each.getClientRects().length)"
+    with opened(browser, path, viewport={"width": 420, "height": 800}) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") == 420
+        for media in ("screen", "print"):
+            page.emulate_media(media=media)
+            assert {*page.locator(".option").evaluate_all(lines)} == {1}
+        assert page.locator(".option").count() == 3 * 6 * 4
+        for place in ("pre", "td code"):
+            assert page.locator(place).first.evaluate(f"place => {copied}") == command
+
+
 HOSTILE = (
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(2)>",

@@ -9,7 +9,7 @@ from typing import Any
 import in_process
 import numpy as np
 import pytest
-from browsing import column, opened
+from browsing import column, opened, text_of
 
 import hocket
 from hocket.base.errors import FormatError
@@ -126,7 +126,7 @@ ADVISED = {
 def test_the_command_that_is_advised_can_be_typed(command: str, tmp_path: Path) -> None:
     topology, size, algorithm = ADVISED[command]
     prediction = hocket.simulate("all_reduce", topology, size, algorithm=algorithm).prediction
-    assert command in prediction_page(SimulatedFacts(prediction))
+    assert command in text_of(prediction_page(SimulatedFacts(prediction)))
     done = in_process.hocket(*command.split()[1:], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
@@ -191,7 +191,7 @@ def test_a_page_of_1024_ranks_is_small_and_quick(tmp_path: Path, browser: Any) -
     path = tmp_path / "page.html"
     hocket.simulate("all_reduce", "dgx-h100:nodes=128", "64MiB", algorithm="hierarchical", report=path)
     assert path.stat().st_size < 1_500_000
-    text = path.read_text("utf-8")
+    text = text_of(path.read_text("utf-8"))
     assert re.search(r"hocket simulate all_reduce --topology dgx-h100:nodes=128", text)
     assert "rank → NVSwitch (nvlink): 1,024 links" in text and "switch 1024" not in text
     with opened(browser, path, viewport={"width": 1280, "height": 900}) as page:

@@ -1,5 +1,6 @@
 """What the sections of a page are made of: text, tables, numbers to see first, advice, pictures."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -30,11 +31,17 @@ _LONG = 40  # letters of a cell beyond which it is text of several lines
 _MOST_LETTERS = 400  # of a cell or a heading
 _MOST_TEXT = 50_000  # of a paragraph or a program's output
 _OPEN_ROWS = 25  # of a table that are shown before one asks for all
+_OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{0,40}(?![\w-])")
 
 
 def shown(text: str, most: int = _MOST_LETTERS) -> str:
     """The text for a page: escaped, and clipped where it is longer than anybody reads."""
     return markup(clipped(text, most))
+
+
+def _with_options(text: str, most: int = _MOST_TEXT) -> str:
+    """As `shown`, with options of commands on one line each: browsers break lines at their hyphens."""
+    return _OPTION.sub(r'<span class="option">\g<0></span>', shown(text, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,7 @@ class Text:
     text: str
 
     def html(self) -> str:
-        return f"<p>{shown(self.text, _MOST_TEXT)}</p>"
+        return f"<p>{_with_options(self.text)}</p>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +60,15 @@ class Code:
 
     text: str
 
+    def __str__(self) -> str:
+        return self.text
+
     def html(self) -> str:
-        return f'<pre tabindex="0">{shown(self.text, _MOST_TEXT)}</pre>'
+        return f'<pre tabindex="0">{_with_options(self.text)}</pre>'
+
+    def cell(self) -> str:
+        """What it is in a table: whole, to be copied."""
+        return f"<code>{_with_options(self.text)}</code>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +98,8 @@ class Advice:
     def html(self) -> str:
         command = Code(self.command).html() if self.command else ""
         return (
-            f'<div class="advice"><h3>{shown(self.what)}</h3><p>{shown(self.why, _MOST_TEXT)}</p>'
-            f"<p><strong>What to do:</strong> {shown(self.remedy, _MOST_TEXT)}</p>{command}</div>"
+            f'<div class="advice"><h3>{shown(self.what)}</h3><p>{_with_options(self.why)}</p>'
+            f"<p><strong>What to do:</strong> {_with_options(self.remedy)}</p>{command}</div>"
         )
 
 
@@ -140,7 +154,7 @@ class Table:
     table is of, for those who do not see what is around it."""
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[str | PageLink]]
+    rows: Sequence[Sequence[str | PageLink | Code]]
     keys: Sequence[Sequence[float | str]] = ()
     about: str = ""
 
@@ -188,7 +202,7 @@ class Figure:
         legend = f'<ul class="legend">{entries}</ul>' if entries else ""
         return (
             f'<figure>{legend}{_player(self.chart.times)}<div class="scroll wide">{self.chart.svg}</div>'
-            f"<figcaption>{shown(self.caption, _MOST_TEXT)}</figcaption></figure>"
+            f"<figcaption>{_with_options(self.caption)}</figcaption></figure>"
         )
 
 
@@ -202,7 +216,7 @@ class Drawing:
     def html(self) -> str:
         return (
             f'<figure><div class="scroll paper" tabindex="0">{self.svg}</div>'
-            f"<figcaption>{shown(self.caption, _MOST_TEXT)}</figcaption></figure>"
+            f"<figcaption>{_with_options(self.caption)}</figcaption></figure>"
         )
 
 
@@ -238,9 +252,16 @@ def _heading(words: str, numeric: bool, sorts: bool) -> str:
     return f'<th scope="col"{attribute}>{inside}</th>'
 
 
-def _cell(cell: str | PageLink, key: float | str | None, numeric: bool) -> str:
+def _cell(cell: str | PageLink | Code, key: float | str | None, numeric: bool) -> str:
     text = str(cell)
     kind = "long" if len(text) > _LONG else "number" if is_number(text) or (numeric and text == _NONE) else ""
     attribute = f' class="{kind}"' if kind else ""
     attribute += "" if key is None else f' data-key="{shown(str(key))}"'
-    return f"<td{attribute}>{cell.html() if isinstance(cell, PageLink) else shown(cell)}</td>"
+    match cell:
+        case PageLink():
+            inside = cell.html()
+        case Code():
+            inside = cell.cell()
+        case _:
+            inside = _with_options(cell, _MOST_LETTERS)
+    return f"<td{attribute}>{inside}</td>"

@@ -5,53 +5,50 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.base.collectives import MESSAGE, bus_factor
+from hocket.base.collectives import bus_factor
 from hocket.base.units import format_bandwidth
-from hocket.calibration import Calibration, CurveFit, Disagreement, HeldOut
-from hocket.calibration.simulated import algorithm_of, is_leading, simulated_us
+from hocket.calibration import CurveFit
+from hocket.calibration.simulated import algorithm_of
+from hocket.report.calibration_facts import CalibrationFacts, CurveFacts, EstimateFacts, HeldOutFacts, LevelFacts
 from hocket.report.charts import Axis, Chart, Series, xy_chart
 from hocket.report.figures import SERIES, size_axis
-from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
-from hocket.topology import Topology
+from hocket.report.page import Block, Cards, Figure, Page, Section, Table, Text
 
-__all__ = ["calibration_page"]
+__all__ = ["calibration_content"]
 
 _MOST_CARDS = 6
 Column = NDArray[np.float64]
 
 
-def calibration_page(
-    calibration: Calibration, topology: Topology | None, held: Sequence[HeldOut], found: Sequence[Disagreement]
-) -> str:
-    """The page as HTML text; with a topology also what the simulator says of it as it was given."""
-    sections = [Section("Summary", [Cards([*_cards(calibration, held, found)])])]
-    sections += [Section(fit.curve.name, _curve(fit, topology)) for fit in calibration.fits]
-    sections.append(Section("Levels", [_levels(calibration)]))
-    if held:
-        sections.append(Section("Held out", [_held(held)]))
-    if topology is not None:
-        sections.append(Section("Disagreements", [Text(str(each)) for each in found] or [Text("None.")]))
-    return render("Calibration", topology.name if topology else "measurements alone", sections)
+def calibration_content(found: CalibrationFacts) -> Page:
+    """What is on the page."""
+    fits = [each.fit() for each in found.curves]
+    sections = [Section("Summary", [Cards([*_cards(found, fits)])])]
+    sections += [Section(fit.curve.name, _curve(fit, of)) for fit, of in zip(fits, found.curves, strict=True)]
+    sections.append(Section("Levels", [_levels(found.levels)]))
+    if found.held_out:
+        sections.append(Section("Held out", [_held(found.held_out)]))
+    if found.topology is not None:
+        disagreements = [Text(str(each)) for each in found.disagreements]
+        sections.append(Section("Disagreements", disagreements or [Text("None.")]))
+    return Page("Calibration", found.topology or "measurements alone", sections)
 
 
-def _cards(
-    calibration: Calibration, held: Sequence[HeldOut], found: Sequence[Disagreement]
-) -> Iterator[tuple[str, str, str]]:
+def _cards(found: CalibrationFacts, fits: Sequence[CurveFit]) -> Iterator[tuple[str, str, str]]:
     """Of each of the first curves how well it is fitted, and what is odd."""
-    for fit in calibration.fits[:_MOST_CARDS]:
+    for fit in fits[:_MOST_CARDS]:
         middle, outliers = float(np.median(np.abs(fit.error))), len(fit.outliers)
         words = f"median error of {len(fit.error)} rows, {outliers} outlier{'s' * (outliers != 1)}"
         yield fit.curve.name, f"{middle:.1%}", words
-    if found:
-        yield "Disagreements", str(len(found)), "listed below"
-    yield "Held out", str(len(held)) if held else "none", "curves predicted without some of their rows"
+    if found.disagreements:
+        yield "Disagreements", str(len(found.disagreements)), "listed below"
+    held = len(found.held_out)
+    yield "Held out", str(held) if held else "none", "curves predicted without some of their rows"
 
 
-def _curve(fit: CurveFit, topology: Topology | None) -> list[Block]:
+def _curve(fit: CurveFit, of: CurveFacts) -> list[Block]:
     curve = fit.curve
-    simulated = None
-    if topology is not None and curve.kind != MESSAGE and is_leading(curve, topology):
-        simulated = simulated_us(curve, topology, curve.sizes.tolist())
+    simulated = None if of.simulated_us is None else np.array(of.simulated_us, np.float64)
     caption = "Both axes are logarithmic. Points: measured; line: the quickest protocol; thin: each protocol."
     if simulated is not None:
         caption += f" Dashed: {algorithm_of(curve.kind, curve.nodes)} simulated on the topology as it was given."
@@ -131,18 +128,18 @@ def _sizes(fit: CurveFit) -> Axis:
     return size_axis(fit.curve.sizes.tolist())
 
 
-def _levels(calibration: Calibration) -> Table:
+def _levels(levels: Sequence[LevelFacts]) -> Table:
     rows = [
         [
             each.level,
             each.kind,
             each.protocol,
             f"{each.latency_us.value:.4g} us" if each.latency_us else "not told",
-            _within(each.latency_us.spread) if each.latency_us else "",
+            _spread(each.latency_us) if each.latency_us else "",
             ("at least " if each.at_least else "") + format_bandwidth(each.bandwidth.value),
-            _within(each.bandwidth.spread),
+            _spread(each.bandwidth),
         ]
-        for each in calibration.levels
+        for each in levels
     ]
     heads = [
         "level",
@@ -156,10 +153,13 @@ def _levels(calibration: Calibration) -> Table:
     return Table(heads, rows)
 
 
-def _held(held: Sequence[HeldOut]) -> Table:
-    return Table(
-        ["curve", "errors of what was predicted without it"], [[each.curve.name, str(each.errors)] for each in held]
-    )
+def _held(held: Sequence[HeldOutFacts]) -> Table:
+    rows = [[each.curve, str(each.errors)] for each in held]
+    return Table(["curve", "errors of what was predicted without it"], rows)
+
+
+def _spread(estimate: EstimateFacts) -> str:
+    return "not told" if estimate.spread is None else _within(estimate.spread)
 
 
 def _within(spread: float) -> str:

@@ -2,43 +2,38 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from hocket.base.units import format_bytes_apart, format_time
 from hocket.report.charts import Axis, Chart, Series, xy_chart
-from hocket.report.page import Block, Cards, Figure, Section, Table, Text, render
-from hocket.simulator import Prediction
-from hocket.simulator.analysis import CollectiveErrors, Validation
+from hocket.report.page import Block, Cards, Figure, Page, Section, Table, Text
+from hocket.report.validation_facts import ErrorFacts, ValidationFacts
 
-__all__ = ["NO_HELD_OUT_STEPS", "sizes_of", "validation_page"]
+__all__ = ["NO_HELD_OUT_STEPS", "sizes_of", "validation_content"]
 
 _MOST_ROWS = 40
 NO_HELD_OUT_STEPS = "no step error: the traces tell no steps, and the whole job has the fitted calls in it"
 _OF_WHAT = "absolute error of a sort's median, sorts counted by their calls"
 
 
-def sizes_of(found: Sequence[CollectiveErrors]) -> list[str]:
-    """The size of each, as nccl-tests counts it, or the smallest and the largest of those taken together."""
-    texts = format_bytes_apart([size for each in found for size in (each.sort.size_bytes, each.largest_bytes)])
-    both = [[texts[size] for size in (each.sort.size_bytes, each.largest_bytes)] for each in found]
-    return [" to ".join(dict.fromkeys(pair)) for pair in both]
+def sizes_of(both: Sequence[tuple[int, int]]) -> list[str]:
+    """The size of each row, as nccl-tests counts it, or the smallest and the largest of those taken together."""
+    texts = format_bytes_apart([size for pair in both for size in pair])
+    return [" to ".join(dict.fromkeys(texts[size] for size in pair)) for pair in both]
 
 
-def validation_page(
-    prediction: Prediction, plain: Validation, fitted: tuple[Validation, Validation] | None, notes: Sequence[str]
-) -> str:
-    """The page as HTML text; `fitted` are the errors of steps that were not fitted to, before and after."""
+def validation_content(found: ValidationFacts) -> Page:
+    """What is on the page."""
+    plain, before, after = found.predicted, found.not_fitted_predicted, found.not_fitted_corrected
     cards = [("Steps", f"{plain.step_error:+.1%}", "predicted over recorded")] if plain.step_error is not None else []
-    if plain.collectives:
-        cards.append(("Collectives, median", f"{plain.error_at(50):.1%}", _OF_WHAT))
-        cards.append(("90th percentile", f"{plain.error_at(90):.1%}", _OF_WHAT))
-    if fitted:
-        cards += _held_out(*fitted)
+    for name, error in (("Collectives, median", plain.median_error), ("90th percentile", plain.p90_error)):
+        if error is not None:
+            cards.append((name, f"{error:.1%}", _OF_WHAT))
+    if before and after:
+        cards += _held_out(before, after)
     sections = [Section("Summary", [Cards(cards)])]
     if plain.collectives:
         blocks: list[Block] = [
             Figure(
-                _scatter(plain, fitted),
+                _scatter(plain, after),
                 "Each dot is a sort of collective, the larger the more time it took in all; on the line the"
                 " prediction is what was recorded. The bar is the recording's noise, one standard deviation each way.",
             ),
@@ -47,20 +42,19 @@ def validation_page(
         ]
         sections.append(Section("Collectives", blocks))
     sections.append(Section("Steps", [_steps(plain), *_left_out(plain.steps, "steps")]))
-    remarks = [*prediction.assumed, *notes, *prediction.notes]
-    if fitted and not fitted[1].steps:
+    remarks = [*found.assumed, *found.notes]
+    if after and not after.steps:
         remarks.insert(0, NO_HELD_OUT_STEPS)
     if remarks:
         sections.append(Section("Assumed, and notes", [Text(remark) for remark in remarks]))
-    ranks = prediction.workload.job_ranks
-    return render("Predicted against recorded", f"{ranks} ranks, as on {prediction.topology.name}", sections)
+    return Page("Predicted against recorded", f"{found.ranks} ranks, as on {found.topology}", sections)
 
 
-def _held_out(before: Validation, after: Validation) -> list[tuple[str, str, str]]:
+def _held_out(before: ErrorFacts, after: ErrorFacts) -> list[tuple[str, str, str]]:
     """What is left of the errors of the part that was not fitted to."""
     pairs = (
         ("Steps, corrected", before.step_error, after.step_error, "+"),
-        ("Collectives, corrected", before.error_at(50), after.error_at(50), ""),
+        ("Collectives, corrected", before.median_error, after.median_error, ""),
     )
     return [
         (name, f"{last:{sign}.1%}", f"from {first:{sign}.1%}, not fitted to")
@@ -69,13 +63,13 @@ def _held_out(before: Validation, after: Validation) -> list[tuple[str, str, str
     ]
 
 
-def _scatter(plain: Validation, fitted: tuple[Validation, Validation] | None) -> Chart:
+def _scatter(plain: ErrorFacts, after: ErrorFacts | None) -> Chart:
     times = [time for each in plain.collectives for time in (each.recorded_ps, each.predicted_ps) if time > 0]
     ends = [min(times, default=1) / 2e6, max(times, default=1) * 2 / 1e6]
     series = [Series("as recorded", ends, ends, "soft", dots=False, thin=True)]
     shown = [("as predicted", plain, "c1")]
-    if fitted:
-        shown.append(("corrected, of the other steps", fitted[1], "c0"))
+    if after:
+        shown.append(("corrected, of the other steps", after, "c0"))
     for name, found, color in shown:
         rows = found.collectives
         longest = max((each.count * each.recorded_ps for each in rows), default=1)
@@ -87,9 +81,9 @@ def _scatter(plain: Validation, fitted: tuple[Validation, Validation] | None) ->
                 color,
                 line=False,
                 sizes=[6 + 18 * (each.count * each.recorded_ps / longest) ** 0.5 for each in rows],
-                spread=[float(np.nan_to_num(each.noise)) * each.recorded_ps / 1e6 for each in rows],
+                spread=[(each.noise or 0.0) * each.recorded_ps / 1e6 for each in rows],
                 tips=[
-                    f"{each.count} x {each.sort.kind}, {each.sort.size_bytes} B: recorded"
+                    f"{each.count} x {each.kind}, {each.size_bytes} B: recorded"
                     f" {format_time(each.recorded_ps)}, predicted {format_time(each.predicted_ps)}, {each.error:+.1%}"
                     for each in rows
                 ],
@@ -99,23 +93,24 @@ def _scatter(plain: Validation, fitted: tuple[Validation, Validation] | None) ->
     return xy_chart(series, across, up, "predicted over recorded times of collectives", height=460)
 
 
-def _table(found: Validation) -> Table:
+def _table(found: ErrorFacts) -> Table:
     shown = found.near[:_MOST_ROWS]
+    sizes = sizes_of([(each.size_bytes, each.largest_bytes) for each in shown])
     rows = [
         [
             f"{each.count}",
-            each.sort.kind,
-            f"{each.sort.dimension}",
-            f"{each.sort.ranks}",
+            each.kind,
+            f"{each.dimension}",
+            f"{each.ranks}",
             size,
             each.algorithm,
             format_time(each.recorded_ps),
             format_time(each.predicted_ps),
             f"{each.error:+.1%}",
-            f"{each.noise:.1%}" if each.count > 1 else "-",
+            "-" if each.noise is None else f"{each.noise:.1%}",
             each.because,
         ]
-        for each, size in zip(shown, sizes_of(shown), strict=True)
+        for each, size in zip(shown, sizes, strict=True)
     ]
     heads = [
         "calls",
@@ -138,7 +133,7 @@ def _left_out(rows: Sequence[object], what: str) -> list[Text]:
     return [Text(f"and {more} more {what}; hocket validate --json has all of them")] if more > 0 else []
 
 
-def _steps(found: Validation) -> Table:
+def _steps(found: ErrorFacts) -> Table:
     rows = [
         [
             str(each.step) if each.step >= 0 else "all",

@@ -13,7 +13,7 @@ from hocket.api.calibrate.transferred import PredictedCurve, Transferred, transf
 from hocket.api.progress import Progress
 from hocket.api.provenance import comment, write_page
 from hocket.base.errors import FormatError, HocketError, RequestError
-from hocket.base.files import require_place
+from hocket.base.files import require_place, write_json
 from hocket.base.strict_yaml import nearest
 from hocket.calibration import (
     Assumed,
@@ -42,7 +42,7 @@ from hocket.nccl import Settings, read_settings
 from hocket.nccl.measured_on import MeasuredOn
 from hocket.nccl.programs.spec import settings_on
 from hocket.nccl.releases import NEWEST, Release
-from hocket.report.calibration_page import calibration_page
+from hocket.report.calibration_page import calibration_content
 from hocket.topology import Topology, load, save
 from hocket.topology.machines.hosts import hosts_of
 from hocket.topology.spec import with_nvswitches
@@ -52,10 +52,20 @@ __all__ = ["perform"]
 
 def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResult:
     """The fits, what was held out and what disagrees; files where they are asked for."""
+    if request.json is not None:
+        require_place(request.json)
     if request.kernels:
-        return kernels_fitted(request)
-    if request.runtime is not None:
-        return runtime_fitted(request, request.runtime)
+        result = kernels_fitted(request)
+    elif request.runtime is not None:
+        result = runtime_fitted(request, request.runtime)
+    else:
+        result = _collectives_fitted(request)
+    if request.json is not None:
+        write_json(request.json, result.as_json())
+    return result
+
+
+def _collectives_fitted(request: CalibrationRequest) -> CalibrationResult:
     _check(request)
     machine = load(request.topology) if request.topology else None
     measurements, notes = _measurements(request, machine) if request.files else ((), [])
@@ -82,13 +92,13 @@ def perform(request: CalibrationRequest, progress: Progress) -> CalibrationResul
         disagreements(calibration, machine, measurements) if machine and calibration.fits else (),
         count,
         notes,
+        machine,
         others,
     )
     if machine is not None and calibration.fits:
         result = _calibrated(result, machine, of_nccl)
     if request.report is not None:
-        page = calibration_page(calibration, machine, result.held_out, result.disagreements)
-        write_page(request.report, page, result)
+        write_page(request.report, calibration_content(result.facts).html(), result)
         result.written.append(request.report)
     return result
 

@@ -3,7 +3,6 @@
 from typing import Annotated, ClassVar
 
 from hocket.api.fields import argument, option, output
-from hocket.api.parts import ResultJson
 from hocket.api.request import Request
 
 __all__ = ["CalibrationRequest"]
@@ -14,6 +13,8 @@ _Topology = Annotated[
 ]
 
 _Page = Annotated[str | None, output("Write a page of predicted against measured here (.html).")]
+
+_Json = Annotated[str | None, output("Write what was measured, and what fits it, here as JSON.")]
 
 
 class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
@@ -95,4 +96,4 @@ class CalibrationRequest(Request, frozen=True, kw_only=True, tag="calibrate"):
     ) = None
     partial: Annotated[bool, option("Take the lines of a run that was cut off.")] = False
     report: _Page = None
-    json: ResultJson = None
+    json: _Json = None

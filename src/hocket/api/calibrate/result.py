@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from hocket.api.calibrate.request import CalibrationRequest
@@ -16,6 +18,8 @@ from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.calibration import FREE, Calibration, CostsFit, Disagreement, HeldOut, NcclCalibration
 from hocket.calibration.validation import Errors
 from hocket.nccl.fitted import TERMS
+from hocket.report.calibration_facts import CalibrationFacts, calibration_facts
+from hocket.topology import Topology
 from hocket.workload.kernel_fit import KernelFit
 
 __all__ = ["CalibrationResult"]
@@ -24,9 +28,9 @@ __all__ = ["CalibrationResult"]
 @dataclass(eq=False, repr=False)
 class CalibrationResult(Result):
     """The fits of measured curves (`calibration`), of what NCCL ran (`nccl`), errors of what was held out, what
-    disagrees with the topology; what is `transferred` from other nodes' tables; the `calibrated` topology, and which
-    files were written; or, of profiles, what their `kernels` reach, and of
-    runs of programs what a runtime's kernels take (`costs`)."""
+    disagrees with the topology (`machine`) as it was given; what is `transferred` from other nodes' tables; the
+    `calibrated` topology, and which files were written; or, of profiles, what their `kernels` reach, and of runs of
+    programs what a runtime's kernels take (`costs`)."""
 
     request: CalibrationRequest
     calibration: Calibration
@@ -35,6 +39,7 @@ class CalibrationResult(Result):
     disagreements: tuple[Disagreement, ...]
     num_measurements: int
     notes: list[str]
+    machine: Topology | None = None
     transferred: Transferred | None = None
     calibrated: Any = None
     kernels: KernelFit | None = None
@@ -63,6 +68,17 @@ class CalibrationResult(Result):
         ]
         names = ("collective", "ranks", "nodes", "protocol", "latency_us", "bandwidth")
         return {"fits": {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}}
+
+    @cached_property
+    def facts(self) -> CalibrationFacts:
+        """What its JSON and its page have."""
+        return calibration_facts(self.calibration, self.machine, self.held_out, self.disagreements)
+
+    def as_json(self) -> dict[str, Any]:
+        form = super().as_json()
+        if self.kernels is not None or self.costs is not None:
+            return form
+        return form | {"format": "hocket.fit", **msgspec.to_builtins(self.facts)}
 
     def _lines(self) -> Iterator[str]:
         yield from self.notes

@@ -13,7 +13,7 @@ from hocket.api.step.result import StepResult
 from hocket.api.step.summary import simulated_step
 from hocket.api.step.text import head_lines
 from hocket.base.files import write_json
-from hocket.report.step_page import step_page
+from hocket.report.step_page import step_content
 
 __all__ = ["perform"]
 
@@ -37,5 +37,5 @@ def perform(request: StepReport, progress: Progress) -> StepResult:
     if request.json:
         write_json(request.json, result.as_json())
     if request.report:
-        write_page(request.report, step_page(step), result)
+        write_page(request.report, step_content(result.facts, result.predicted).html(), result)
     return result

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from hocket.api.result import Result
@@ -13,7 +15,8 @@ from hocket.api.step.text import head_lines, rest_lines
 from hocket.base.errors import ExitCode
 from hocket.base.text import printable_lines
 from hocket.base.units import format_time
-from hocket.simulator.analysis import Columns, StepSummary
+from hocket.report.step_facts import StepFacts, step_facts
+from hocket.simulator.analysis import Columns, SimulatedFacts, StepSummary, prediction_json
 
 __all__ = ["StepResult"]
 
@@ -27,6 +30,16 @@ class StepResult(Result):
         self.warnings = tuple(f"  warning: {each}" for each in step.prediction.warnings)
         lost_all = step.prediction.workload.lost_all and not request.simulated.job.accept_losses
         self.exit_code = ExitCode.CHECK_FAILED if lost_all else ExitCode.DONE
+
+    @cached_property
+    def facts(self) -> StepFacts:
+        """What its JSON and its page have beside the prediction."""
+        return step_facts(self.step)
+
+    @cached_property
+    def predicted(self) -> SimulatedFacts:
+        """What they have of it."""
+        return SimulatedFacts(self.step.prediction)
 
     @property
     def whole_times_ps(self) -> tuple[int, int]:
@@ -74,32 +87,11 @@ class StepResult(Result):
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON form (docs/results.md), with the request that was answered."""
-        step, facts = self.step, self.step.facts
-        time_ps = step.prediction.time_ps
         return {
             "format": "hocket.step",
             "version": 1,
             "request": self.request.to_plain(),
             "headline": self.headline(),
-            "topology": step.prediction.topology.name,
-            "assumed": [*step.prediction.assumed],
-            "notes": [*facts.notes, *step.prediction.notes],
-            "ranks": step.prediction.workload.job_ranks,
-            "steps": facts.steps,
-            "time_ps": time_ps,
-            "step_ps": step.step_ps,
-            "bound_ps": step.prediction.bound_ps,
-            "idle_ranks": facts.idle_ranks,
-            "tokens": facts.tokens,
-            "tokens_per_second": facts.tokens_per_second(time_ps),
-            "model_flops_utilisation": facts.utilisation(time_ps),
-            "memory_bytes": [*facts.memory_bytes],
-            "imbalance": step.shares.imbalance,
-            **{name: _rows(table) for name, table in self.columns().items()},
-            "not_tried": [{"name": name, "why": why} for name, why in step.not_tried],
+            **msgspec.to_builtins(self.facts),
+            "prediction": prediction_json(self.step.prediction, self.predicted),
         }
-
-
-def _rows(table: Columns) -> list[dict[str, Any]]:
-    columns = [column.tolist() for column in table.values()]
-    return [dict(zip(table, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bytes, format_time
-from hocket.simulator.analysis import StepSummary
+from hocket.simulator.analysis import StepSummary, best_changes, gain_nothing
 
 __all__ = ["head_lines", "rest_lines"]
 
@@ -118,8 +118,12 @@ def _dimensions(step: StepSummary) -> Iterator[str]:
 
 
 def _what_ifs(step: StepSummary) -> Iterator[str]:
-    yield "what would shorten it the most:" if step.best_changes else "nothing that was tried shortens it"
-    for number, each in enumerate(step.best_changes, start=1):
+    yield (
+        "what would shorten it the most:"
+        if (best := best_changes(step.what_ifs))
+        else "nothing that was tried shortens it"
+    )
+    for number, each in enumerate(best, start=1):
         yield f"  {number}. {each.name}: -{each.gain:.1%}"
     rows = [
         (each.label, format_time(each.to_ps / step.facts.counted_steps), f"{-each.gain:+.1%}")
@@ -128,5 +132,5 @@ def _what_ifs(step: StepSummary) -> Iterator[str]:
     ]
     if rows:
         yield from text_table(("what if", "per step", "change"), rows)
-    if step.gain_nothing:
-        yield from _wrapped([f"  no gain: {'; '.join(step.gain_nothing)}"])
+    if useless := gain_nothing(step.what_ifs):
+        yield from _wrapped([f"  no gain: {'; '.join(useless)}"])

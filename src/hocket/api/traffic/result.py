@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from hocket.api.provenance import write_page
@@ -24,7 +24,8 @@ from hocket.simulator.traffic_patterns import PATTERNS
 from hocket.simulator.traffic_sweep import CARRIED, ClassUse, Saturation, TrafficSweep, class_uses
 
 with late_imports(__name__):
-    from hocket.report.traffic_page import traffic_page
+    from hocket.report.traffic_facts import traffic_facts
+    from hocket.report.traffic_page import traffic_content
 
 __all__ = ["TrafficResult"]
 
@@ -92,25 +93,20 @@ class TrafficResult(Result):
                     writer.writerows([cell(value) for value in row] for row in rows)
                 self._written.append(f"wrote {request.csv}")
             if request.report is not None:
-                write_page(request.report, traffic_page(self.sweep), self)
+                write_page(request.report, traffic_content(traffic_facts(self.sweep)).html(), self)
                 self._written.append(f"wrote {request.report}")
 
     def as_json(self) -> dict[str, Any]:
-        sweep, setup = self.sweep, self.sweep.traffic.setup
+        sweep = self.sweep
         return {
             "format": "hocket.traffic",
             "version": 1,
             "request": self.request.to_plain(),
             "headline": self.headline(),
-            "topology": sweep.topology.name,
             "fingerprint": sweep.topology.fingerprint,
-            "routing": sweep.traffic.routing.name,
-            "setup": asdict(setup),
             "message_wire_bytes": sweep.traffic.wire_bytes,
-            "senders_bandwidth": float(sweep.traffic.rates.sum()),
-            "saturation": None if self.saturation is None else asdict(self.saturation),
             "notes": self._notes(),
-            "points": [_point_json(sweep, point) for point in sweep.points],
+            **msgspec.to_builtins(traffic_facts(sweep)),
         }
 
     def _notes(self) -> list[str]:
@@ -222,30 +218,3 @@ def _latency_columns(name: str, found: Sequence[Latencies]) -> dict[str, Any]:
         columns[key] = np.array([each.percentile_ps(percent) for each in found], np.int64)
     columns[f"{name}_most_ps"] = np.array([each.most_ps for each in found], np.int64)
     return columns
-
-
-def _point_json(sweep: TrafficSweep, point: TrafficPoint) -> dict[str, Any]:
-    topology = sweep.topology
-    over_time = {
-        name: point.utilisation[topology.link_class == number].mean(axis=0).tolist()
-        for number, name in enumerate(topology.classes)
-        if (topology.link_class == number).any()
-    }
-    return {
-        "load": point.load,
-        "window": point.window,
-        "throughput": point.throughput,
-        "intra_bandwidth": point.near_bandwidth,
-        "inter_bandwidth": point.far_bandwidth,
-        "latency": {"intra": _latency_json(point.near), "inter": _latency_json(point.far)},
-        "stages": {name: _latency_json(part) for name, part in zip(STAGES, point.parts, strict=True)},
-        "classes": [asdict(use) for use in class_uses(topology, point)],
-        "utilisation": {"bin_ps": point.bin_ps, "classes": over_time},
-        "packet_hops": point.packet_hops,
-        "dropped_packets": point.dropped,
-    }
-
-
-def _latency_json(found: Latencies) -> dict[str, Any]:
-    percentiles = {f"p{percent:g}_ps": found.percentile_ps(percent) for percent in _PERCENTILES}
-    return {"messages": found.total, "mean_ps": found.mean_ps, **percentiles, "most_ps": found.most_ps}

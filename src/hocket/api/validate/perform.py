@@ -22,7 +22,7 @@ from hocket.base.units import format_time
 from hocket.chakra import TraceSet, read_traces
 from hocket.chakra.reading import rank_files
 from hocket.chakra.steps import NO_STEP
-from hocket.report.validation_page import validation_page
+from hocket.report.validation_page import validation_content
 from hocket.simulator import Fidelity, Model, Prediction
 from hocket.simulator.analysis import ComparedCalls, Validation, calls_of, corrected_by, steps_of, validation
 from hocket.simulator.analysis.dimensions import purposes_of_groups
@@ -70,8 +70,7 @@ def perform(request: JobValidation, progress: Progress) -> ValidationResult:
     if request.json:
         write_json(request.json, result.as_json())
     if request.report:
-        page = validation_page(prediction, plain, result.fitted, result.notes)
-        write_page(request.report, page, result)
+        write_page(request.report, validation_content(result.facts).html(), result)
     return result
 
 

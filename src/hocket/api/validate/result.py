@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from hocket.api.result import Result
@@ -13,6 +15,7 @@ from hocket.base.text import printable_lines
 from hocket.base.text_table import text_table
 from hocket.base.units import format_time
 from hocket.chakra.steps import NO_STEP
+from hocket.report.validation_facts import ValidationFacts, validation_facts
 from hocket.report.validation_page import NO_HELD_OUT_STEPS, sizes_of
 from hocket.simulator import Prediction
 from hocket.simulator.analysis import Columns, StepErrors, Validation
@@ -38,6 +41,11 @@ class ValidationResult(Result):
         self.prediction = prediction
         self.plain, self.fitted = plain, fitted
         self.notes = tuple(notes)
+
+    @cached_property
+    def facts(self) -> ValidationFacts:
+        """What its JSON and its page have."""
+        return validation_facts(self.prediction, self.plain, self.fitted, self.notes)
 
     def headline(self) -> str:
         return f"steps predicted {_share(self.plain.step_error, '+')} of what was recorded; {_spread(self.plain)}"
@@ -75,36 +83,13 @@ class ValidationResult(Result):
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON form (docs/validate.md), with the request that was answered."""
-        forms = {"predicted": self.plain}
-        if self.fitted:
-            forms |= {"not_fitted_predicted": self.fitted[0], "not_fitted_corrected": self.fitted[1]}
         return {
             "format": "hocket.validation",
             "version": 1,
             "request": self.request.to_plain(),
             "headline": self.headline(),
-            "topology": self.prediction.topology.name,
-            "assumed": [*self.prediction.assumed],
-            "notes": [*self.notes, *self.prediction.notes],
-            **{name: _form(each) for name, each in forms.items()},
+            **msgspec.to_builtins(self.facts),
         }
-
-
-def _form(found: Validation) -> dict[str, Any]:
-    columns = {"collectives": _collective_columns(found), "steps": _step_columns(found.steps)}
-    rows = {
-        name: [dict(zip(table, row, strict=True)) for row in zip(*map(np.ndarray.tolist, table.values()), strict=True)]
-        for name, table in columns.items()
-    }
-    for each in rows["collectives"]:
-        each["noise"] = None if np.isnan(each["noise"]) else each["noise"]  # JSON has no NaN
-    return {
-        "step_error": found.step_error,
-        "median_error": found.error_at(50),
-        "p90_error": found.error_at(90),
-        "noise": found.noise,
-        **rows,
-    }
 
 
 def _collective_columns(found: Validation) -> Columns:
@@ -143,7 +128,7 @@ def _held_out(found: Validation) -> str:
 
 def _collectives(found: Validation) -> Iterator[str]:
     shown = found.near[:_MOST_ROWS]
-    sizes = sizes_of(shown)
+    sizes = sizes_of([(each.sort.size_bytes, each.largest_bytes) for each in shown])
     rows = [
         (
             f"{each.count} x {each.sort.kind}",

@@ -41,7 +41,7 @@ def list_page(folder: Path, runs: Sequence[StoredRun]) -> str:
     if not runs:
         none = Text("No results yet: commands write them with --json FILE and --report FILE.")
         return render("Results", str(folder), [Section("Runs", [none])])
-    rows: list[list[str | PageLink]] = [
+    rows: list[list[str | PageLink | Code]] = [
         [
             PageLink(run.path, _address("run", run.path)),
             run.words,
@@ -49,7 +49,7 @@ def list_page(folder: Path, runs: Sequence[StoredRun]) -> str:
             "-" if run.time_ps is None else format_time(run.time_ps),
             "-" if run.bound_ps is None else format_time(run.bound_ps),
             run.headline,
-            run.command,
+            Code(run.command),
         ]
         for run in runs
     ]

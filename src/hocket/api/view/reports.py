@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 
-from hocket.base.errors import FormatError
+from hocket.base.errors import FormatError, HocketError
 from hocket.base.reading import JSON, read_text
+from hocket.report.calibration_facts import CalibrationFacts
+from hocket.report.calibration_page import calibration_content
 from hocket.report.curves_page import curves_content
 from hocket.report.page import Page
 from hocket.report.prediction_page import prediction_content
 from hocket.report.replay_page import replay_content
+from hocket.report.step_facts import StoredStep
+from hocket.report.step_page import stored_step_content
+from hocket.report.traffic_facts import TrafficFacts
+from hocket.report.traffic_page import traffic_content
+from hocket.report.validation_facts import ValidationFacts
+from hocket.report.validation_page import validation_content
 from hocket.runtime.replay.comparison import OperationTimes, RankTimes, ReplayComparison
 from hocket.simulator.analysis import stored_facts
 from hocket.simulator.stored_curves import stored_curves
 
 __all__ = ["REPORTS"]
 
+_Form = TypeVar("_Form")
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
 
 
@@ -38,11 +47,7 @@ class _Replay(msgspec.Struct):
     notes: tuple[str, ...]
 
 
-def _replay(path: Path) -> Page:
-    try:
-        stored = msgspec.json.decode(read_text(path, JSON), type=_Replay)
-    except msgspec.MsgspecError as error:
-        raise FormatError(f"{path}: no replay: {error}; replay again with --json") from error
+def _replay(stored: _Replay) -> Page:
     comparison = ReplayComparison(
         stored.iterations_ps,
         stored.recorded_ps,
@@ -56,9 +61,27 @@ def _replay(path: Path) -> Page:
     return replay_content(comparison, f"{stored.source} on {len(stored.ranks)} {stored.backend} ranks")
 
 
+def _page_of(form: type[_Form], content: Callable[[_Form], Page]) -> Callable[[Path], Page]:
+    """Makes the page of what a file holds; it may be of anybody, so that nothing in it is taken for granted."""
+
+    def page(path: Path) -> Page:
+        try:
+            return content(msgspec.json.decode(read_text(path, JSON), type=form))
+        except (ValueError, ArithmeticError, LookupError, HocketError) as error:
+            raise FormatError(
+                f"{path}: no report can be made of it: {error}; run its command again with --json"
+            ) from error
+
+    return page
+
+
 #: By the `format` of the JSON; each raises FormatError, naming the file, where its content is not as that says.
 REPORTS: Mapping[str, Callable[[Path], Page]] = {
     "hocket.prediction": lambda path: prediction_content(stored_facts(path)),
     "hocket.curves": lambda path: curves_content(*stored_curves(path)),
-    "hocket.replay": _replay,
+    "hocket.replay": _page_of(_Replay, _replay),
+    "hocket.fit": _page_of(CalibrationFacts, calibration_content),
+    "hocket.step": _page_of(StoredStep, stored_step_content),
+    "hocket.validation": _page_of(ValidationFacts, validation_content),
+    "hocket.traffic": _page_of(TrafficFacts, traffic_content),
 }

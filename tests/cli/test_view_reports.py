@@ -1,0 +1,116 @@
+"""JSON of every command with a page, shown by `hocket view` as that page."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmark_outputs import new_table
+from browsing import column
+from in_process import hocket
+from viewing import asked, viewed
+
+from hocket.api.view.reports import REPORTS
+from hocket.base.errors import FormatError
+from hocket.base.units import format_time
+
+RING = "ring:4,bandwidth=1GB/s,latency=1us"
+NODES = "node:accelerators=2,link=pcie4x16,nodes=2"
+TRACES = str(Path(__file__).parents[2] / "examples" / "traces")
+MEASURED = new_table([(2**at, 20 + 2**at / 1e5) for at in range(10, 30, 2)])
+COMMANDS = {
+    "traffic": ["traffic", "C2", "-t", NODES, "--load", "20%,60%", "--duration", "20us"],
+    "step": ["step", TRACES, "-t", RING],
+    "validate": ["validate", TRACES, "-t", RING, "--fit", "odd"],
+    "calibrate": ["calibrate", "rows.txt", "-t", "dgx-h100:nodes=2"],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Each command's JSON and its page."""
+    folder = tmp_path_factory.mktemp("reports")
+    (folder / "rows.txt").write_text(MEASURED)
+    for name, command in COMMANDS.items():
+        done = hocket(*command, "--json", f"{name}.json", "--report", f"{name}.html", cwd=folder)
+        assert done.returncode == 0, f"{name}: {done.stderr}"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    with viewed(folder) as (_, address):
+        yield address
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_it_is_the_page_of_the_report(name: str, folder: Path, address: str) -> None:
+    status, _, shown = asked(address, f"/run/{name}.json")
+    assert status == 200 and "no report can be made of it" not in shown
+    (*written, _), (_, *sections) = (  # without how it was made, which is told first here
+        re.findall(r"</h2>(.*?)</section>", page, re.DOTALL) for page in ((folder / f"{name}.html").read_text(), shown)
+    )
+    assert len(written) > 2 and sections == written
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_whoever_wrote_it_does_no_harm(name: str, folder: Path, tmp_path: Path) -> None:
+    form = json.loads((folder / f"{name}.json").read_text())
+    content, path = REPORTS[form["format"]], tmp_path / "hostile.json"
+    refused = 0
+    for key in form.keys() - {"request", "format"}:
+        for value in (None, -1, 2**61, "<script>alert(1)</script>", [{}], {}):
+            path.write_text(json.dumps(form | {key: value}))
+            try:
+                assert "<script>alert" not in content(path).html()
+            except FormatError as error:
+                assert str(path) in str(error)
+                refused += 1
+    assert refused > 20
+
+
+def _traffic(form: dict[str, Any]) -> list[str]:
+    return [format_time(round(point["mean_ps"])) for point in form["points"]]
+
+
+def _step(form: dict[str, Any]) -> list[str]:
+    return [*(f"{part['share']:.1%}" for part in form["parts"]), "100.0%"]
+
+
+def _validate(form: dict[str, Any]) -> list[str]:
+    return [format_time(row["recorded_ps"]) for row in form["predicted"]["near"]]
+
+
+def _calibrate(form: dict[str, Any]) -> list[str]:
+    return [f"{latency:.4g} us" for latency in form["curves"][0]["latency_us"]]
+
+
+#: A column of a table of the page by the title of its section, and what stands there by the JSON.
+NUMBERS: dict[str, tuple[str, str, Callable[[dict[str, Any]], list[str]]]] = {
+    "traffic": ("Every point", "mean latency", _traffic),
+    "step": ("Where the time goes", "share", _step),
+    "validate": ("Collectives", "recorded", _validate),
+    "calibrate": ("all_reduce on 16 ranks of 2 nodes", "latency", _calibrate),
+}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", COMMANDS)
+def test_browsers_show_the_numbers_of_the_json(name: str, folder: Path, address: str, browser: Any) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python").Axe()
+    title, heading, told = NUMBERS[name]
+    context = browser.new_context(color_scheme="dark", viewport={"width": 480, "height": 900})
+    page, problems = context.new_page(), list[str]()
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.goto(f"http://{address}/run/{name}.json")
+    section = page.locator("section", has=page.get_by_role("heading", name=title, exact=True))
+    assert column(section.locator("table").last, heading) == told(json.loads((folder / f"{name}.json").read_text()))
+    assert axe.run(page).violations_count == 0, axe.run(page).generate_report()
+    for wide in (480, 1280):
+        page.set_viewport_size({"width": wide, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == wide
+    assert problems == []
+    context.close()
