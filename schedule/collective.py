@@ -94,7 +94,7 @@ class Collective:
             largest = _largest_buffer(self.kind, self.num_ranks, self.block_bytes)
             if self.size_bytes != largest:
                 raise ScheduleError(f"{self.kind}: size_bytes is {self.size_bytes}, but the blocks make {largest}")
-        if self.cut_whole and self.kind is not Kind.ALL_REDUCE:
+        if self.cut_whole and not (self.kind.cut_by_rank and self.kind.shares_buffer):
             raise ScheduleError(f"{self.kind}: cut_whole is for all_reduce, whose chunks are no rank's own")
         if (self.kind is Kind.CUSTOM) != (self.conditions is not None):
             raise ScheduleError(f"{self.kind}: conditions belong to custom collectives, and these need some")

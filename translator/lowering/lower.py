@@ -55,26 +55,8 @@ def lower_by(
     schedule, profile and lowering. `one`: as `fit_one`, of its instances one."""
     if strategy.levelled:
         schedule = _in_steps(schedule)
+    _require_sayable(schedule)
     collective = schedule.collective
-    blocks = set(collective.block_bytes or ())
-    if blocks == {0}:
-        raise ScheduleError(f"{collective.kind} of empty blocks: no runtime starts a kernel for a call without bytes")
-    if len(blocks) > 1:
-        raise ScheduleError(
-            f"{collective.kind} of uneven blocks: MSCCL programs cut buffers into equal chunks, and the calls that run "
-            "them have equal blocks"
-        )
-    helpers = schedule.relay_nodes[schedule.dst[schedule.dst >= collective.num_ranks] - collective.num_ranks]
-    if (helpers < schedule.topology.num_ranks).any():
-        raise ScheduleError(
-            f"rank {helpers.min()}, which is not in the group, passes chunks on: a program runs on the ranks of its "
-            "group only; synthesize without --relays"
-        )
-    if len(helpers):
-        raise ScheduleError(
-            f"{schedule.generator} lets switches of {schedule.topology.name} add and copy chunks: no MSCCL program can "
-            "say that; use an algorithm or schedule that only the ranks take part in"
-        )
     in_place = collective.kind is not Kind.ALL_TO_ALL if lowering.in_place is None else lowering.in_place
     placement = Placement(collective, in_place)
     shape = Program(
@@ -106,6 +88,30 @@ def lower_by(
         return fitted(meanwhile=False)
     except ScheduleError:  # a rank may have to send several messages before the first is taken
         return fitted(meanwhile=True)
+
+
+def _require_sayable(schedule: Schedule) -> None:
+    """Raises ScheduleError for what no MSCCL program can say."""
+    collective = schedule.collective
+    blocks = set(collective.block_bytes or ())
+    if blocks == {0}:
+        raise ScheduleError(f"{collective.kind} of empty blocks: no runtime starts a kernel for a call without bytes")
+    if len(blocks) > 1:
+        raise ScheduleError(
+            f"{collective.kind} of uneven blocks: MSCCL programs cut buffers into equal chunks, and the calls that run "
+            "them have equal blocks"
+        )
+    helpers = schedule.relay_nodes[schedule.dst[schedule.dst >= collective.num_ranks] - collective.num_ranks]
+    if (helpers < schedule.topology.num_ranks).any():
+        raise ScheduleError(
+            f"rank {helpers.min()}, which is not in the group, passes chunks on: a program runs on the ranks of its "
+            "group only; synthesize without --relays"
+        )
+    if len(helpers):
+        raise ScheduleError(
+            f"{schedule.generator} lets switches of {schedule.topology.name} add and copy chunks: no MSCCL program can "
+            "say that; use an algorithm or schedule that only the ranks take part in"
+        )
 
 
 @lru_cache(maxsize=16)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
+from hocket.base.enums import assert_never
 from hocket.base.text import clipped, markup
 from hocket.report.charts.drawing import Chart
 from hocket.report.sort_keys import is_number, sort_key
@@ -257,11 +258,16 @@ def _cell(cell: str | PageLink | Code, key: float | str | None, numeric: bool) -
     kind = "long" if len(text) > _LONG else "number" if is_number(text) or (numeric and text == _NONE) else ""
     attribute = f' class="{kind}"' if kind else ""
     attribute += "" if key is None else f' data-key="{shown(str(key))}"'
+    return f"<td{attribute}>{_inside(cell)}</td>"
+
+
+def _inside(cell: str | PageLink | Code) -> str:
     match cell:
         case PageLink():
-            inside = cell.html()
+            return cell.html()
         case Code():
-            inside = cell.cell()
+            return cell.cell()
+        case str():
+            return _with_options(cell, _MOST_LETTERS)
         case _:
-            inside = _with_options(cell, _MOST_LETTERS)
-    return f"<td{attribute}>{inside}</td>"
+            assert_never(cell)

@@ -162,8 +162,8 @@ def test_what_offsets_do_not_reach_is_left_to_the_stock_library(tmp_path: Path) 
 
 
 def test_sizes_that_no_chunks_divide_are_left_and_said(tmp_path: Path) -> None:
-    asked = ("all_gather", "-t", "dgx-a100:gpus=3", "--for", "executor", "-o")
-    left = synthesize(*asked, str(tmp_path / "a"), "-s", "64KiB")
+    asked = ("all_reduce", "-t", "dgx-a100:gpus=3", "--for", "executor", "-o")
+    left = synthesize(*asked, str(tmp_path / "a"), "-s", "64KiB", "--engine", "packing")
     assert left.returncode == 0, left.stderr
     assert "executor runs its own algorithm at 64 KiB: no program's chunks divide it" in left.stdout
     assert not (tmp_path / "a").exists()
@@ -173,7 +173,7 @@ def test_sizes_that_no_chunks_divide_are_left_and_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("topology", ["dgx-a100:gpus=3", "dgx-h100:nodes=3,gpus=4"])
 def test_an_all_reduce_of_any_number_of_ranks_is_cut_into_powers_of_two(tmp_path: Path, topology: str) -> None:
-    found = made(tmp_path / "b", "all_reduce", topology, "64KiB,256KiB", "executor")
+    found = made(tmp_path / "b", "all_reduce", topology, "64KiB..256KiB:4", "executor")
     assert all(row["time_ps"] < row["stock"]["time_ps"] for row in found["rows"])
     files = read_bundle(tmp_path / "b").files
     assert files and all(file.chunks.bit_count() == 1 for file in files)
