@@ -6,7 +6,8 @@ A row a curve: `hocket simulate KIND -t MACHINE --size SIZE`, with no other flag
 model` is how many of the times are what NCCL's own model says of its choice, to the picosecond (over EFA with the
 latency that it takes, not the one that NCCL is told: docs/nccl-model.md); it says nothing of messages (alltoall,
 sendrecv), which take a launch, a step and what the links take. Errors are simulated / measured - 1 in %, in and out of
-place: the median of their sizes and the largest, with its size, up to 1 MiB and above. Nothing is calibrated:
+place: the median of their sizes and the largest, with its size, up to 1 MiB and above. `on links` is the same where
+links are asked about (`--model congestion`), so that NCCL's programs run chunk by chunk. Nothing is calibrated:
 `hocket calibrate` fits a machine to its measurements (docs/calibrate.md).
 """
 
@@ -83,15 +84,18 @@ class Answered:
         return f"{np.median(np.abs(errors)):.1%} / {errors[at]:+.1%} at {format_bytes(int(sizes[at]))}"
 
 
-def answered(folder: Path, step: int = 1) -> Iterator[tuple[str, Answered]]:
-    """Every curve of the files in `folder` that MACHINES names, with its file's name; of each `step`th size."""
+def answered(folder: Path, step: int = 1, model: str | None = None) -> Iterator[tuple[str, Answered]]:
+    """Every curve of the files in `folder` that MACHINES names, with its file's name; of each `step`th size. `model`
+    of the network, where one is asked for."""
+    asked = {} if model is None else {"model": model}
     for name, machine in MACHINES.items():
         for curve in curves_of(read_measurements([folder / f"{name}.csv"])):
             whole = machine == "gb200-nvl72"
             spec = machine if curve.nodes == 1 or whole else f"{machine}:nodes={curve.nodes}"
             what = SENDRECV if curve.kind == MESSAGE else curve.kind
             sizes = np.asarray(curve.sizes, np.int64)[::step]
-            time_us = np.array([Simulation.of(what, spec, int(size)).perform().time_ps for size in sizes]) / 1e6
+            results = (Simulation.of(what, spec, int(size), **asked).perform() for size in sizes)
+            time_us = np.array([result.time_ps for result in results]) / 1e6
             yield name, Answered(curve, spec, sizes, time_us, _model_us(curve.kind, spec, sizes))
 
 
@@ -111,13 +115,15 @@ def main() -> None:
     parser = command_line()
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
     folder = parser.parse_args().folder
-    print("| file | asked | sizes | as NCCL's model | median / worst up to 1 MiB | above |")
-    print("|---|---|---:|---|---|---|")
-    for name, each in answered(folder):
+    heads = ["file", "asked", "sizes", "as NCCL's model", "median / worst up to 1 MiB", "above"]
+    print(f"| {' | '.join([*heads, 'on links, up to 1 MiB', 'above'])} |")
+    print("|---|---|---:|---|---|---|---|---|")
+    for (name, each), (_, on_links) in zip(answered(folder), answered(folder, model="congestion"), strict=True):
         kind = SENDRECV if each.curve.kind == MESSAGE else each.curve.kind
         equal = "messages" if each.model_us is None else f"{each.as_model} of {len(each.sizes)}"
         cells = [name, f"`{kind} -t {each.spec}`", str(len(each.sizes)), equal]
-        print(f"| {' | '.join([*cells, each.worst(small=True), each.worst(small=False)])} |", flush=True)
+        cells += [one.worst(small=small) for one in (each, on_links) for small in (True, False)]
+        print(f"| {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
