@@ -5,6 +5,7 @@ This is what MSCCL XML parses to and what schedules lower to; semantics: docs/tr
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -178,6 +179,16 @@ class Gpu:
     thread_blocks: tuple[ThreadBlock, ...]
 
 
+class _Gpus(tuple[Gpu, ...]):
+    """The ranks of a program, and of other programs with the same thread blocks; they remember all steps in a row."""
+
+    @cached_property
+    def rows(self) -> NDArray[np.void]:
+        # as bytes: to concatenate thousands of structured arrays numpy looks at every field of each
+        rows = (block.rows.tobytes() for gpu in self for block in gpu.thread_blocks)
+        return np.frombuffer(b"".join(rows), STEP_ROW)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Program:
     """A collective algorithm as an interpreter runs it; `gpus[r]` is rank r's part.
@@ -200,6 +211,10 @@ class Program:
     gpus: tuple[Gpu, ...]
     root: int = 0
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.gpus, _Gpus):
+            object.__setattr__(self, "gpus", _Gpus(self.gpus))
+
     def __repr__(self) -> str:
         channels = f"{self.protocol}, {self.num_channels} channels"
         return f"<Program {self.name}: {self.kind} on {len(self.gpus)} ranks, {channels}>"
@@ -210,7 +225,6 @@ class Program:
 
     @property
     def rows(self) -> NDArray[np.void]:
-        """The steps of all thread blocks, rank by rank, as rows of STEP_ROW."""
-        # as bytes: to concatenate thousands of structured arrays numpy looks at every field of each
-        rows = (block.rows.tobytes() for gpu in self.gpus for block in gpu.thread_blocks)
-        return np.frombuffer(bytearray().join(rows), STEP_ROW)
+        """The steps of all thread blocks, rank by rank, as rows of STEP_ROW, not to be written to."""
+        assert isinstance(self.gpus, _Gpus)
+        return self.gpus.rows

@@ -91,6 +91,7 @@ class _Trials:
     found: dict[int, AnySchedule] = field(default_factory=dict)
     contests: dict[int, AskedEngines] = field(default_factory=dict)
     problems: dict[int, Problem] = field(default_factory=dict)
+    cheapest: dict[int, float] = field(default_factory=dict)
     spent_s: float = 0.0
     until_s: float = field(init=False)
 
@@ -113,6 +114,11 @@ class _Trials:
         if number not in self.problems:
             self.problems[number] = self.cut(number)
         return self.problems[number]
+
+    def cheapest_s(self, number: int) -> float:
+        if number not in self.cheapest:
+            self.cheapest[number] = cheapest_s(self.problem(number), self.engine)
+        return self.cheapest[number]
 
     def bound_ps(self, number: int) -> int:
         return self.problem(number).bound.time_ps
@@ -146,7 +152,7 @@ class _Trials:
         allowed_s = self._trials_s()
         if self.spent_s + self._cost_s(number) > allowed_s:
             return False
-        return cheapest_s(self.problem(number), self.engine) <= _CHEAP_S
+        return self.cheapest_s(number) <= _CHEAP_S
 
     def double(self, after: int, last: int | None) -> None:
         """Tries `after` times powers of two, up to `last`."""
@@ -253,7 +259,7 @@ class _Trials:
         cost_s = collective.num_deliveries * _SECONDS_PER_DELIVERY * _TRIAL_ATTEMPTS
         if collective.reducing or collective.spreads:
             return cost_s
-        return max(cost_s, min(_CHEAP_S, cheapest_s(self.problem(number), self.engine)))  # ways are looked for besides
+        return max(cost_s, min(_CHEAP_S, self.cheapest_s(number)))  # ways are looked for besides
 
     def _is_costly(self, number: int) -> bool:
         return self._cost_s(number) > _TRIALS_S + _LONG_TRIALS_S

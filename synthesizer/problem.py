@@ -1,7 +1,7 @@
 """What is asked of an engine."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,12 @@ from hocket.schedule import (
 from hocket.topology import Lanes, Routes, Topology, eccentricity_ps, keep_links, links_within, rank_routes, subset
 
 __all__ = ["Problem"]
+
+
+@lru_cache(maxsize=8)
+def _lanes(topology: Topology) -> Lanes | None:
+    """Those of one topology object, with all that is known of them: a search has many problems on it."""
+    return Lanes.of(topology)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +170,7 @@ class Problem:
     def on_lanes(self) -> "Problem | None":
         """The same problem where trunks are parallel links, for engines whose links carry one transfer at a time; None
         where there are no trunks, or transfers keep links to themselves."""
-        if self.blocking or not self.topology.has_trunks or (lanes := Lanes.of(self.topology)) is None:
+        if self.blocking or not self.topology.has_trunks or (lanes := _lanes(self.topology)) is None:
             return None
         return replace(self, topology=lanes.topology, lanes=lanes)
 

@@ -178,9 +178,10 @@ class Pattern:
         number = np.unique(np.concatenate([self.chunk, seen]), return_inverse=True)[1].astype(np.int32)
         return number[: len(seen)], number[len(seen) :]
 
-    def spelled_out(self) -> Schedule:
+    def spelled_out(self, collective: Collective | None = None) -> Schedule:
         """The untimed schedule with the transfers of all ranks: transfer k * order + g is the image of transfer k under
-        element g, so that the order of a step's transfers is the same for all ranks.
+        element g, so that the order of a step's transfers is the same for all ranks. `collective`: of one that differs
+        in sizes only.
 
         Raises ScheduleError when there are 2^31 transfers or more, and Infeasible when two ranks that must talk are not
         connected.
@@ -194,7 +195,7 @@ class Pattern:
         chunk = self.symmetry.act_on_chunks(self.collective, image, self.chunk[:, None])
         step = np.repeat(self.step, order)
         return Schedule(
-            collective=self.collective,
+            collective=collective or self.collective,
             topology=self.topology,
             route_offset=routes.offset,
             route_links=routes.links,

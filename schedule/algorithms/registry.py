@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from hocket.base.registry import Registry
 from hocket.schedule.algorithms.native import NativeAlgorithm
 from hocket.schedule.algorithms.pattern import Pattern
 from hocket.schedule.algorithms.place import Place
-from hocket.schedule.collective import Collective
+from hocket.schedule.collective import Collective, Kind
 from hocket.schedule.schedule import Schedule
 from hocket.topology import Topology
 
@@ -42,6 +43,9 @@ _FILES = (
     "switch_tree",
     "nvls",
 )
+_MOST_KEPT = 1024
+_MOST_DELIVERIES = 1 << 14  # of a collective whose patterns are kept: a search asks for them at every size
+
 ALGORITHMS: Registry[NativeAlgorithm] = Registry.of_files(
     "native algorithm", "hocket.schedule.algorithms", _FILES, "NATIVE", ScheduleError
 )
@@ -87,7 +91,12 @@ def build_all(collective: Collective, topology: Topology, group: NDArray[np.int3
 
     Raises Infeasible as `build`.
     """
-    return (each.spelled_out() for each in patterns(collective, topology, group))
+    for name in ALGORITHMS:
+        try:
+            found = _pattern(name, collective, topology, group)
+        except ScheduleError:  # for example not a power of two of ranks
+            continue
+        yield found.spelled_out(collective)
 
 
 def patterns(collective: Collective, topology: Topology, group: NDArray[np.int32] | None = None) -> Iterator[Pattern]:
@@ -95,3 +104,21 @@ def patterns(collective: Collective, topology: Topology, group: NDArray[np.int32
     for name in ALGORITHMS:
         with suppress(ScheduleError):  # for example not a power of two of ranks
             yield pattern(name, collective, topology, group)
+
+
+def _pattern(name: str, collective: Collective, topology: Topology, group: NDArray[np.int32] | None) -> Pattern:
+    """As `pattern`; where its moves do not depend on sizes, of a collective that differs in these."""
+    sized = collective.conditions is not None or collective.block_bytes is not None or ALGORITHMS.named(name).by_size
+    if sized or collective.num_deliveries > _MOST_DELIVERIES:
+        return pattern(name, collective, topology, group)
+    shape = collective.kind, collective.num_ranks, collective.chunks_per_rank, collective.root
+    return _kept(name, *shape, topology, None if group is None else group.tobytes())
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _kept(
+    name: str, kind: Kind, num_ranks: int, chunks_per_rank: int, root: int, topology: Topology, group: bytes | None
+) -> Pattern:
+    """Of a collective without bytes; topologies are told apart as objects."""
+    collective = Collective(kind, num_ranks, 0, chunks_per_rank, root)
+    return pattern(name, collective, topology, None if group is None else np.frombuffer(group, np.int32))

@@ -120,6 +120,7 @@ class ProgramContest:
         where none serves the size, or the rival is quicker than all. `first`: those that were it at other sizes, which
         mostly leave few of the others a chance."""
         left = [at for at in range(len(self._members)) if at not in self._refused]
+        refused = len(self._refused)
         found: list[tuple[int, int, int]] = []  # time, thread blocks, member
         in_vain: dict[tuple[Path, str], int] = {}
         rival_ps = self._rival_ps(size)
@@ -145,6 +146,8 @@ class ProgramContest:
                 continue
             in_vain[kind] = 0 if time_ps < gains else in_vain.get(kind, 0) + 1
             found.append((time_ps, blocks, at))
+        if not found and len(self._refused) > refused:  # their good guesses kept others out
+            return self._quickest(size, first)
         if not found or min(found)[0] > rival_ps:
             return None
         most_ps = min(min(found)[0] * (_ALIKE + 1) // _ALIKE, rival_ps)

@@ -17,6 +17,7 @@ from hocket.translator.bundle.plan_script import plan_script
 from hocket.translator.bundle.sources import Source, Sources
 from hocket.translator.bundle.target import README, SCRIPT, Written
 from hocket.translator.bundle.windows import SizeWindow
+from hocket.translator.lowering.heads import goes_over_switches
 from hocket.translator.lowering.least_time import LeastTime
 from hocket.translator.lowering.levels import levelled
 from hocket.translator.lowering.lowering import Lowering, Strategy
@@ -31,6 +32,8 @@ from hocket.translator.mscclpp import (
     verify_plan,
 )
 from hocket.translator.mscclpp.limits import MAX_OPS
+from hocket.translator.mscclpp.node import RankNodes
+from hocket.translator.mscclpp.read import unchecked
 from hocket.translator.mscclpp.sizes import MAX_BYTES, pipeline_unit
 from hocket.translator.program_schedule import program_schedule
 
@@ -68,9 +71,10 @@ class PlanTarget:
         asked = replace(lowering, min_bytes=0, max_bytes=0, name=None)
         drafts = _Drafts(schedule, asked, self.ranks_per_node)
         least = LeastTime(schedule, self._profile)
-        plainest = _LoweredPlan(drafts, asked.plainest, None)
-        if plainest.draft.program is None:
-            return [plainest]
+        if goes_over_switches(schedule):
+            return [_LoweredPlan(drafts, asked.plainest, None)]
+        if not source.has_coarser:  # of what others may take the place of it is drawn up where it might be the quickest
+            drafts.of(asked.plainest)
         few = schedule.num_transfers > _MANY
         channels = [asked.channels] if asked.channels else [1] if few else [1, 2, 4]
         protocols = [asked.protocol] if asked.protocol else ["Simple", "LL"]
@@ -78,7 +82,9 @@ class PlanTarget:
             replace(asked.plainest, protocol=protocol, channels=number)
             for protocol, number in product(protocols, channels)
         ]
-        small = [] if few or asked.channels else list(self._small(schedule, asked, protocols))
+        alone = len(set(RankNodes.of(schedule, self.ranks_per_node).node)) == 1
+        may_be_small = alone and lowering.min_bytes <= _SMALL_BYTES and not few and not asked.channels
+        small = list(self._small(schedule, asked, protocols)) if may_be_small else []
         smallest = _SMALL_BYTES + 1 if small else 0
         return [*(_LoweredPlan(drafts, strategy, least, smallest) for strategy in strategies), *small]
 
@@ -199,10 +205,10 @@ class _LoweredPlan:
             open_plan, name=name, min_message_size=window.min_bytes, max_message_size=window.max_bytes
         )
         text = to_json(sized)
-        plan = from_json(text, name)
+        plan = unchecked(text, name)
         root = self._drafts.schedule.collective.root
         if plan != sized or pipeline_unit(plan) is not None:  # else the proof at all sizes holds for these, too
-            verify_plan(plan, root=root)
+            verify_plan(from_json(text, name), root=root)
         if plan.kind is Kind.BROADCAST and not plan.in_place:  # serves calls in place, too
             verify_plan(structs.replace(plan, in_place=True), root=root)
         blocks = [block for gpu in plan.gpus for block in gpu.thread_blocks]

@@ -225,3 +225,17 @@ def test_schedules_are_balanced_where_the_topology_sprays(spec: str) -> None:
     schedule = retime(build("direct", Collective(Kind.ALL_TO_ALL, 32, 64 << 20), topology), blocking=False)
     assert schedule.time_ps < 1.05 * lower_bound(schedule.collective, topology).time_ps
     verify(schedule)
+
+
+@pytest.mark.parametrize("kind", [Kind.ALL_REDUCE, Kind.ALL_GATHER, Kind.BROADCAST])
+def test_all_of_them_at_one_size_after_another_are_those_of_each_alone(kind: Kind) -> None:
+    topology, group = load("dgx-h100:nodes=2,gpus=4"), np.array([7, 2, 5, 0, 1, 6, 3, 4], np.int32)
+    for size in (8, 1 << 20, 1000):  # what is kept of one size serves the next
+        for chunks, ranks in ((1, None), (3, None), (1, group)):
+            collective = Collective(kind, 8, size, chunks, root=0)
+            for found in build_all(collective, topology, ranks):
+                alone = build(found.generator, collective, topology, ranks)
+                assert found.collective is collective
+                assert retime(found).time_ps == retime(alone).time_ps
+                for name in ("route_links", "chunk", "route", "reduce", "start_ps"):
+                    assert np.array_equal(getattr(found, name), getattr(alone, name)), (found.generator, name)

@@ -10,10 +10,11 @@ from bundles import topology, write_schedule
 from in_process import hocket
 
 from hocket.base.errors import ScheduleError
-from hocket.schedule import Collective, Kind
+from hocket.schedule import Collective, Kind, retime
 from hocket.schedule.algorithms import build
+from hocket.topology import load
 from hocket.translator import Lowering, translate
-from hocket.translator.bundle import read_bundle, write_bundle
+from hocket.translator.bundle import Source, read_bundle, write_bundle
 from hocket.translator.bundle.plan_target import PlanTarget
 from hocket.translator.bundle.sources import read_source, sources_of
 from hocket.translator.mscclpp import read_plan
@@ -243,3 +244,14 @@ def test_what_no_plan_can_serve_takes_no_draft(tmp_path: Path) -> None:
         assert not one.is_for(1 << 32)
         with pytest.raises(ScheduleError, match="packets of a broadcast"):
             one.is_for(1 << 20)
+
+
+def test_a_candidate_that_fits_no_plan_is_left_out(tmp_path: Path) -> None:
+    machine, sources = load("dgx-h100:gpus=2"), []
+    for chunks in (1400, 1):  # the first needs more ops than the connections of a pair hold, and is the better guess
+        collective = Collective(Kind.ALL_GATHER, 2, 1 << 20, chunks)
+        schedule = retime(build("direct", collective, machine))
+        sources.append(Source(Path(f"{chunks} chunks"), collective, schedule, has_coarser=True))
+    asked = Lowering(min_bytes=1 << 20, max_bytes=1 << 20, protocol="Simple", in_place=True)
+    (file,) = write_bundle(sources, tmp_path / "b", "mscclpp", asked, topology=machine).bundle.files
+    assert file.source == "1 chunks"
