@@ -23,11 +23,11 @@ from hocket.schedule import Passes, Program, StepType
 from hocket.simulator.one_pass import OnePass
 from hocket.simulator.pass_rows import PassRows
 from hocket.simulator.prediction import Prediction
-from hocket.simulator.workload import NodeKind, Workload
+from hocket.simulator.workload import LAUNCH, NodeKind, Workload
 
 __all__ = ["MAX_NODES", "StepPieces", "first_pass", "program_workload", "sending"]
 
-_NAMES = (*StepType, "launch")
+_NAMES = (*StepType, LAUNCH)
 MAX_NODES = 1 << 26  # a few GB
 
 

@@ -19,10 +19,14 @@ from hocket.schedule import Collective, Conditions, Kind
 from hocket.simulator.link_classes import LinkClasses
 from hocket.topology import Crossing
 
-__all__ = ["CannotFold", "CollectiveCall", "NodeKind", "Replicas", "Workload", "single_call"]
+__all__ = ["LAUNCH", "CannotFold", "CollectiveCall", "NodeKind", "Replicas", "Workload", "single_call"]
 
 _Value = TypeVar("_Value", bound=np.generic)
 _LONGEST_PS = 2**61  # as the engine has it
+
+
+LAUNCH = "launch"
+"""The name of a node in which a rank launches a kernel; other delays are the latencies of a kernel's steps."""
 
 
 class NodeKind(IntEnum):

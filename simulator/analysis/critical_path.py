@@ -11,7 +11,7 @@ from hocket.base.text import clipped
 from hocket.simulator.analysis.columns import Columns
 from hocket.simulator.models import Model
 from hocket.simulator.prediction import Prediction
-from hocket.simulator.workload import NodeKind, Workload
+from hocket.simulator.workload import LAUNCH, NodeKind, Workload
 
 __all__ = ["CriticalPath", "critical_path", "path_parts"]
 
@@ -123,4 +123,6 @@ def _what(workload: Workload, node: int) -> str:
     kind = workload.kind[node]
     if kind == NodeKind.COLLECTIVE:
         return str(workload.calls[workload.call_of[workload.operand[node]]].kind)
+    if kind == NodeKind.DELAY:
+        return LAUNCH if workload.strings[workload.name[node]] == LAUNCH else "step latency"
     return "message" if kind in (NodeKind.SEND, NodeKind.RECEIVE) else NodeKind(kind).name.lower()

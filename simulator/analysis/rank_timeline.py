@@ -28,6 +28,7 @@ class RankPart(StrEnum):
     OVERLAPPED = "o"
     EXPOSED = "x"
     WAITING = "w"
+    KERNEL = "k"
     IDLE = "i"
 
 
@@ -61,7 +62,8 @@ def rank_parts_ps(ranks: Columns) -> NDArray[np.int64]:
     """Picoseconds that each rank spends as each `RankPart` says until it is done, from `rank_table`: parts x ranks."""
     overlapped, waiting = ranks["overlapped_ps"], ranks["exposed_wait_ps"]
     exposed = ranks["communication_ps"] - overlapped - waiting
-    return np.stack([ranks["compute_ps"] - overlapped, overlapped, exposed, waiting, ranks["idle_ps"]])
+    kernel = ranks.get("kernel_ps", np.zeros_like(waiting))  # of no JSON that an older Hocket wrote
+    return np.stack([ranks["compute_ps"] - overlapped, overlapped, exposed, waiting, kernel, ranks["idle_ps"]])
 
 
 def rank_shares(prediction: Prediction, bins: int) -> NDArray[np.float64]:
@@ -93,8 +95,9 @@ def _shares(prediction: Prediction, bins: int) -> NDArray[np.float64]:
     work, active = (computing, start, finish), (communicating, begun, finish)
     compute, communicate, either = covered(work), covered(active), covered(work, active)
     all_of_it = covered(work, (communicating, start, finish))
+    with_kernels = covered(work, (communicating | (workload.kind == NodeKind.DELAY), start, finish))
     both = compute + communicate - either
-    parts = np.stack([compute - both, both, either - compute, all_of_it - either])
+    parts = np.stack([compute - both, both, either - compute, all_of_it - either, with_kernels - all_of_it])
     parts = np.clip(parts / (edges[1] - edges[0]), 0, 1)
     idle = np.clip(1 - parts.sum(axis=0), 0, 1)
     return np.concatenate([parts, idle[None]]).transpose(0, 2, 1)

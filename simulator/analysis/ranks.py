@@ -18,9 +18,10 @@ COMMUNICATION = (NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE, NodeKind.
 
 def rank_table(prediction: Prediction) -> Columns:
     """A row per rank, int64 picoseconds: `finish_ps`; `compute_ps`; `communication_ps`, in which it takes part in a
-    collective or a message; `overlapped_ps`, in which it does both; `exposed_ps` = finish - compute; `idle_ps`, the
-    part of it in which it does neither, and `exposed_wait_ps`, that in which all its communications wait for another
-    rank to come; `waited_ps` for other ranks and `caused_wait_ps` to them (sums over
+    collective or a message; `overlapped_ps`, in which it does both; `exposed_ps` = finish - compute; `kernel_ps`, the
+    part of it in which it does neither, but launches a kernel or is in the latency of a kernel's step; `idle_ps`, that
+    in which it does nothing at all, and `exposed_wait_ps`, that in which all its communications wait for another rank
+    to come; `waited_ps` for other ranks and `caused_wait_ps` to them (sums over
     communications: those at one time count each); `slack_ps`, by which any one of its computations may take longer
     without delaying the job (from its finish to the job's end where it computes nothing); not for model `bound`."""
     workload = prediction.workload
@@ -29,8 +30,9 @@ def rank_table(prediction: Prediction) -> Columns:
     computing = workload.kind == NodeKind.COMPUTE
     communicating = np.isin(workload.kind, COMMUNICATION)
     either = computing | communicating
-    compute, communication, covered = (
-        covered_ps(rank[rows], start[rows], finish[rows], ranks) for rows in (computing, communicating, either)
+    doing = either | (workload.kind == NodeKind.DELAY)
+    compute, communication, covered, done = (
+        covered_ps(rank[rows], start[rows], finish[rows], ranks) for rows in (computing, communicating, either, doing)
     )
     # Where a communication is past its wait; of a message its sender may have begun before its receiver.
     begun = np.clip(start[prediction.node_cause], start, finish)
@@ -46,7 +48,8 @@ def rank_table(prediction: Prediction) -> Columns:
         "communication_ps": communication,
         "overlapped_ps": compute + communication - covered,
         "exposed_ps": ended - compute,
-        "idle_ps": ended - covered,
+        "kernel_ps": done - covered,
+        "idle_ps": ended - done,
         "exposed_wait_ps": covered - active,
         "waited_ps": waited,
         "caused_wait_ps": caused,

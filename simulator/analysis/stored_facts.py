@@ -44,6 +44,7 @@ class _Ranks(_Table):
     exposed_ps: list[_Number]
     idle_ps: list[_Number]
     exposed_wait_ps: list[_Number]
+    kernel_ps: list[_Number] | None = None  # older ones counted it as idle
 
 
 class _Means(_Table):

@@ -55,6 +55,7 @@ def test_the_timeline_s_shares_are_the_rank_table_s_times(prediction: Prediction
             overlapped,
             ranks["communication_ps"] - overlapped - waiting,
             waiting,
+            ranks["kernel_ps"],
             prediction.time_ps - ranks["finish_ps"] + ranks["idle_ps"],
         ]
     )

@@ -22,15 +22,17 @@ from hocket.report.charts import (
 from hocket.report.node_names import NodeNames
 from hocket.schedule import Schedule
 
-__all__ = ["PARTS", "SERIES", "curves", "link_timeline", "size_axis", "stacked_times"]
+__all__ = ["KERNELS", "PARTS", "SERIES", "curves", "link_timeline", "size_axis", "stacked_times"]
 
 SERIES = tuple(f"c{number}" for number in range(8))
 """Classes of colours for series, in order."""
+KERNELS = "launch and steps of kernels"
 PARTS = {
     "computation": "c0",
     "computation and communication": "c2",
     "exposed communication": "c1",
     "waiting for other ranks": "wait",
+    KERNELS: "c4",
     "idle": "idle",
 }
 """What a rank does, with the class of its colour."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from hocket.base.units import format_time
 from hocket.report.charts import Bar, BarPart, Chart, Span, TimeRow, bar_chart, span_chart, time_axis
-from hocket.report.figures import PARTS
+from hocket.report.figures import KERNELS, PARTS
 from hocket.simulator.analysis import Columns, PredictionFacts, alike, path_parts, rank_parts_ps
 
 __all__ = ["critical_path_picture", "rank_bars"]
@@ -18,11 +18,15 @@ def rank_bars(facts: PredictionFacts, most_rows: int = 32) -> Chart:
     """A bar a rank, stacked to its finish; ranks that divide their time alike, to a thousandth, are one."""
     parts = rank_parts_ps(facts.ranks)
     rounded = np.rint(parts * 1000 / max(facts.time_ps, 1)).astype(np.int64)
-    bars = []
+    has_kernels, bars = bool(parts[[*PARTS].index(KERNELS)].any()), []
     for group in alike(rounded, most_rows):
         mean = parts[:, group.ranks].mean(axis=1).tolist()
-        said = [f"{group.name}: {name} {format_time(time)}" for name, time in zip(PARTS, mean, strict=True)]
-        bars.append(Bar(group.name, [BarPart(*each) for each in zip(PARTS, mean, said, strict=True)]))
+        said = [
+            BarPart(name, time, f"{group.name}: {name} {format_time(time)}")
+            for name, time in zip(PARTS, mean, strict=True)
+            if name != KERNELS or has_kernels
+        ]
+        bars.append(Bar(group.name, said))
     return bar_chart(bars, time_axis(facts.time_ps), PARTS, "how ranks divide their time")
 
 

@@ -66,7 +66,8 @@ def _ranks(facts: PredictionFacts) -> Iterator[Block]:
     yield Figure(
         rank_bars(facts),
         "What each rank does until it is done; ranks that do alike, or that follow each other where they are many, are"
-        " one bar. Waiting: for other ranks. Idle: neither computing nor taking part in communication.",
+        " one bar. Waiting: for other ranks. Launch and steps of kernels: what a program's kernels take beside the"
+        " links. Idle: none of these.",
     )
     if len(facts.caused_waits["rank"]):
         yield Text("Ranks that others waited for, in collectives and at receives, those that did so alike in one row:")

@@ -80,8 +80,8 @@ def _ranks(comparison: ReplayComparison) -> list[Block]:
     caption = "Exposed communication: the part of a rank's time in which it does not compute."
     return [
         Figure(_bars(names, series, False, "exposed communication of ranks"), caption),
-        Table(["rank", "time", "exposed", "recorded", "predicted", "last", "delay"], rows),
-        Text("last: how often it was last in a collective of an iteration; delay: how long it alone was waited for."),
+        Table(["rank", "time", "exposed", "recorded", "predicted", "last", "waited for"], rows),
+        Text("last: how often it was last in a collective of an iteration; waited for: how long it alone was."),
     ]
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import in_process
 import pytest
+from browsing import text_of
 
+from hocket.base.units import format_time
 from hocket.chakra import CollectiveType, TraceBuilder, TraceSet, write_traces
-from hocket.schedule import Collective, Kind, save
+from hocket.schedule import Collective, Kind, retime, save
 from hocket.schedule.algorithms import build
 from hocket.topology import load
 
@@ -217,6 +219,19 @@ def test_a_schedule_names_the_options_that_it_takes_none_of(tmp_path: Path) -> N
     done = hocket(path, "--topology", PAIR)
     assert done.returncode == 2
     assert done.stderr.endswith("algorithm of its own: drop --topology\n")
+
+
+def test_a_schedule_says_why_its_own_time_is_another(tmp_path: Path) -> None:
+    page, path = tmp_path / "page.html", tmp_path / "any.schedule"
+    for spec, algorithm, differs in (("dgx-h100:nodes=2", "hierarchical", True), (PAIR, "ring", False)):
+        topology = load(spec)
+        collective = Collective(Kind.ALL_REDUCE, topology.num_ranks, 2**24, topology.num_ranks)
+        schedule = retime(build(algorithm, collective, topology))
+        save(schedule, path)
+        done, own = hocket(path, "--report", page), format_time(schedule.time_ps)
+        assert (own in done.stdout.partition("bound")[0]) != differs
+        for said in (done.stdout, text_of(page.read_text())):
+            assert (f"the schedule's own time is {own}: " in said) == differs
 
 
 def test_a_program_for_more_ranks_than_there_are_names_both() -> None:

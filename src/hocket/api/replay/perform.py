@@ -36,7 +36,7 @@ from hocket.workload.accelerators import parse_accelerator
 __all__ = ["ReplayResult", "perform"]
 
 _TIMES = ("operation", "group", "ranks", "size", "count", "measured", "p50", "p95", "recorded", "predicted")
-_RANKS = ("rank", "time", "exposed", "recorded", "predicted", "last", "delay")
+_RANKS = ("rank", "time", "exposed", "recorded", "predicted", "last", "waited for")
 
 
 def perform(request: Replay, progress: Progress) -> ReplayResult:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
@@ -20,6 +21,7 @@ from hocket.base.collectives import SENDRECV, kind_called
 from hocket.base.errors import FormatError, RequestError
 from hocket.base.late_imports import late_imports
 from hocket.base.strict_yaml import nearest
+from hocket.base.units import format_time
 from hocket.nccl.words import is_nccl
 from hocket.schedule import NAMED_KINDS
 from hocket.simulator.algorithm_choice import LIBRARY
@@ -27,9 +29,9 @@ from hocket.simulator.models import Model
 
 with late_imports(__name__):
     from hocket.api.simulate import collective, job, program, sendrecv
-    from hocket.schedule import AnySchedule
+    from hocket.schedule import AnySchedule, Schedule
     from hocket.schedule import load_expanded as load_schedule
-    from hocket.simulator import simulate_schedule
+    from hocket.simulator import Prediction, simulate_schedule
     from hocket.simulator.ns3_build import built_witness
 
 __all__ = ["perform", "predict_schedule", "question_of"]
@@ -150,7 +152,18 @@ def _schedule(question: Question, schedule: AnySchedule | None = None) -> Simula
     request.take_only(_ANY, f"{request.what} is a schedule, with root, chunks and ranks of its own")
     expanded = load_schedule(request.what) if schedule is None else schedule.expand()
     require_classes(question.fidelity, expanded.topology)
-    return SimulationResult(request, [simulate_schedule(expanded, question.fidelity)])
+    prediction = simulate_schedule(expanded, question.fidelity)
+    return SimulationResult(request, [replace(prediction, notes=(*prediction.notes, *_own_time(expanded, prediction)))])
+
+
+def _own_time(schedule: Schedule, prediction: Prediction) -> Iterator[str]:
+    """Why the schedule's own time, as `hocket synthesize` and `verify` print it, is another."""
+    if schedule.timed and schedule.time_ps != prediction.time_ps:
+        yield (
+            f"the schedule's own time is {format_time(schedule.time_ps)}: it holds all links of a route from the start"
+            " of a transfer, in the schedule's order on every link; simulated, a link is held while bytes cross it, and"
+            " only transfers of one route keep their order (docs/synthesizer.md#own-time-and-simulated-time)"
+        )
 
 
 def _traces(question: Question) -> SimulationResult:

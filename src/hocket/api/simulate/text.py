@@ -85,9 +85,14 @@ def _packets(prediction: Prediction, traffic: PacketTraffic) -> Iterator[str]:
 
 def _exposed_parts(prediction: Prediction, rank: int) -> str:
     row = {name: int(column[rank]) for name, column in rank_table(prediction).items()}
-    waited, idle = row["exposed_wait_ps"], row["idle_ps"]
-    parts = ((waited, "waiting for other ranks"), (row["exposed_ps"] - waited - idle, "communicating"), (idle, "idle"))
-    return ", ".join(f"{format_time(time)} {what}" for time, what in parts if time or what != "idle")
+    waited, kernels, idle = (row[name] for name in ("exposed_wait_ps", "kernel_ps", "idle_ps"))
+    parts = (
+        (waited, "waiting for other ranks"),
+        (row["exposed_ps"] - waited - kernels - idle, "communicating"),
+        (kernels, "in launch and steps of kernels"),
+        (idle, "idle"),
+    )
+    return ", ".join(f"{format_time(time)} {what}" for at, (time, what) in enumerate(parts) if time or at < 2)
 
 
 def _analysed(prediction: Prediction) -> Iterator[tuple[str, str]]:
