@@ -17,7 +17,7 @@ from hocket.bench.command_line import command_line
 from hocket.chakra import CollectiveType, Trace, TraceBuilder, TraceSet
 from hocket.simulator.astra import AstraBackend, AstraDimension, AstraPrediction, AstraSetup, SystemFile, simulate_astra
 
-__all__ = ["Row", "agrees", "predict", "reason_to_skip", "rows_of", "setup_of", "trace_of"]
+__all__ = ["Row", "agrees", "predict", "rows_of", "setup_of", "trace_of"]
 
 _KINDS = {
     "allreduce": CollectiveType.ALL_REDUCE,
@@ -42,10 +42,10 @@ class _Totals:
 def rows_of(path: Path) -> Iterator[Row]:
     """The rows of a CSV that ran to their end in ASTRA-sim and are one collective of known kind."""
     with path.open(newline="") as file:
-        yield from (row for row in csv.DictReader(file) if not reason_to_skip(row))
+        yield from (row for row in csv.DictReader(file) if not _reason_to_skip(row))
 
 
-def reason_to_skip(row: Row) -> str:
+def _reason_to_skip(row: Row) -> str:
     """Why there is nothing to compare a row with, or nothing that makes it again; empty: it is compared."""
     if row["status"] != "ok":
         return f"ended there as {row['status']}"
@@ -111,7 +111,7 @@ def main(folder: Path) -> int:
     for path in sorted(folder.glob("*.csv")):
         totals = _Totals()
         with path.open(newline="") as file:
-            totals.skipped.update(filter(None, map(reason_to_skip, csv.DictReader(file))))
+            totals.skipped.update(filter(None, map(_reason_to_skip, csv.DictReader(file))))
         for row in rows_of(path):
             start = time.process_time()
             prediction = predict(row)

@@ -13,8 +13,8 @@ from hocket.schedule import Kind
 from hocket.schedule.algorithms import build
 from hocket.simulator import Fidelity
 from hocket.simulator.collective_plan import CollectivePlan
+from hocket.simulator.engine_run import engine_job, run_engine
 from hocket.simulator.models import Model
-from hocket.simulator.simulation import engine_job, run_engine
 from hocket.simulator.traces import Hardware, workload_of
 from hocket.simulator.workload import CollectiveCall, Workload, single_call
 from hocket.topology import Topology, load, routing_of

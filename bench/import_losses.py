@@ -23,7 +23,7 @@ from hocket.chakra import NodeType
 from hocket.chakra.importers import import_traces
 from hocket.chakra.losses import Loss, communication_lost, losses_of
 
-__all__ = ["ImportedRecording", "import_recording", "interposed_calls", "recordings"]
+__all__ = ["ImportedRecording", "recordings"]
 
 _SOURCES = {"hosts": "host.*", "devices": "device.*", "both": "*"}
 
@@ -35,7 +35,7 @@ class ImportedRecording(NamedTuple):
     losses: Counter[Loss]
 
 
-def import_recording(paths: Sequence[Path]) -> ImportedRecording:
+def _import_recording(paths: Sequence[Path]) -> ImportedRecording:
     """Imports a job's files. Raises what `import_traces` does."""
     job = import_traces(paths)
     losses: Counter[Loss] = Counter()
@@ -44,7 +44,7 @@ def import_recording(paths: Sequence[Path]) -> ImportedRecording:
     return ImportedRecording(sum(int((t.type >= NodeType.COMM_SEND).sum()) for t in job.traces.values()), losses)
 
 
-def interposed_calls(folder: Path) -> int:
+def _interposed_calls(folder: Path) -> int:
     """What all ranks issued in the second step, as the interposer saw it."""
     lines = [json.loads(line) for path in folder.glob("coll.*.jsonl") for line in path.read_text().splitlines()]
     return sum(line["k"] == "coll" and line["step"] == 2 for line in lines)
@@ -53,7 +53,7 @@ def interposed_calls(folder: Path) -> int:
 def recordings(folder: Path) -> Iterator[tuple[str, str, list[Path], int]]:
     """Name, source, files, and what the interposer saw of each recording."""
     for recording in sorted((folder / "profiler").iterdir()):
-        seen = interposed_calls(folder / "interposed" / recording.name)
+        seen = _interposed_calls(folder / "interposed" / recording.name)
         for source, pattern in _SOURCES.items():
             yield recording.name, source, sorted(recording.glob(pattern)), seen
 
@@ -70,7 +70,7 @@ def main() -> int:
     jobs += [(Path(files).name, "given", [*map(Path, files.split(","))], -1) for files in chosen.files]
     for name, source, files, seen in jobs:
         try:
-            placed, losses = import_recording(files)
+            placed, losses = _import_recording(files)
         except HocketError as error:
             rows.append((name, source, "", "", "refused"))
             reasons.append(f"{name}, {source}: {error}")

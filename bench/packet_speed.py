@@ -15,7 +15,7 @@ from hocket.bench.command_line import command_line
 from hocket.bench.flow_speed import leaf_spine, random_flows
 from hocket.chakra import NodeType, TraceBuilder, TraceSet
 from hocket.simulator import Fidelity, Packets
-from hocket.simulator.simulation import engine_job, run_engine
+from hocket.simulator.engine_run import engine_job, run_engine
 from hocket.simulator.traces import Hardware, workload_of
 from hocket.simulator.workload import Workload
 from hocket.topology import Topology, load, routing_of

@@ -25,7 +25,7 @@ from hocket.schedule.algorithms import build
 from hocket.synthesizer import AllToAllPlanner
 from hocket.topology import Topology, load
 
-__all__ = ["SKEWS", "main"]
+__all__ = ["main"]
 
 MIB = 2**20
 LINKS = "bandwidth=50GiB/s,latency=500ns"
@@ -62,7 +62,7 @@ def sparse(ranks: int, random: np.random.Generator) -> _Sizes:
     return np.where(random.random((ranks, ranks)) < 0.05, random.integers(1, 16 * MIB, (ranks, ranks)), 0)
 
 
-SKEWS: dict[str, Callable[[int, np.random.Generator], _Sizes]] = {
+_SKEWS: dict[str, Callable[[int, np.random.Generator], _Sizes]] = {
     "uniform": uniform,
     "Zipf": zipf,
     "hot": hot,
@@ -78,7 +78,7 @@ def direct_ps(sizes: _Sizes, topology: Topology) -> int:
 def row(topology: Topology, planner: AllToAllPlanner, skew: str, seeds: int) -> list[str]:
     plans, proofs, ratios, direct = [], [], [], []
     for seed in range(seeds):
-        sizes = SKEWS[skew](topology.num_ranks, np.random.default_rng(seed))
+        sizes = _SKEWS[skew](topology.num_ranks, np.random.default_rng(seed))
         np.fill_diagonal(sizes, 0)
         planner.plan(sizes)
         begin = time.thread_time()
@@ -102,7 +102,7 @@ def main(topologies: list[str], seeds: int) -> None:
         begin = time.thread_time()
         planner = AllToAllPlanner(topology)
         prepared_s = time.thread_time() - begin
-        for skew in SKEWS:
+        for skew in _SKEWS:
             table.add_row(
                 spec.removesuffix(f",{LINKS}"), f"{prepared_s:.2f}", skew, *row(topology, planner, skew, seeds)
             )

@@ -19,7 +19,7 @@ from hocket.base.text_table import text_table
 from hocket.chakra.job_folders import LATEST
 from hocket.recording.stragglers import StragglerVerdict
 
-__all__ = ["BALANCED", "PLANTED", "RestingJob", "run_job", "study"]
+__all__ = ["PLANTED", "RestingJob", "run_job", "study"]
 
 RANKS = 4
 Who = tuple[tuple[str, tuple[int, ...]], ...]
@@ -36,7 +36,7 @@ def _one(rank: int) -> Who:
     return (("rank", (rank,)),)
 
 
-BALANCED = {shape: RestingJob((shape,), ()) for shape in ("data", "pipeline", "grid")}
+_BALANCED = {shape: RestingJob((shape,), ()) for shape in ("data", "pipeline", "grid")}
 PLANTED = {
     "data, rank 1": RestingJob(("data", "--late", "1"), _one(1)),
     "data, ranks 1 and 2": RestingJob(("data", "--late", "1", "2", "--share", "0.2"), (*_one(1), *_one(2))),
@@ -94,8 +94,8 @@ def study(
     wrong = []
     starved = 0
     for number in range(balanced):
-        shape = list(BALANCED)[number % len(BALANCED)]
-        run_job(folder / f"{shape}{number}", BALANCED[shape].arguments)
+        shape = list(_BALANCED)[number % len(_BALANCED)]
+        run_job(folder / f"{shape}{number}", _BALANCED[shape].arguments)
         verdict = verdict_in(folder / f"{shape}{number}")
         starved += bool(verdict.starved)
         wrong += [(shape, number, verdict)] if named(verdict) else []

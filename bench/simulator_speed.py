@@ -12,8 +12,8 @@ from hocket.schedule import Kind
 from hocket.schedule.algorithms import pattern
 from hocket.simulator import Fidelity
 from hocket.simulator.collective_plan import CollectivePlan
+from hocket.simulator.engine_run import engine_job, run_engine
 from hocket.simulator.models import Model
-from hocket.simulator.simulation import engine_job, run_engine
 from hocket.simulator.workload import CollectiveCall, single_call
 from hocket.topology import Topology, load, routing_of
 

@@ -13,9 +13,9 @@ from hocket.chakra.steps import is_step_mark
 from hocket.chakra.summary import kind_of_node
 from hocket.chakra.trace import NodeType, Trace
 
-__all__ = ["KEPT_METADATA", "Anonymizer", "described"]
+__all__ = ["Anonymizer", "described"]
 
-KEPT_METADATA = (
+_KEPT_METADATA = (
     LOSSES,
     REPAIRS,
     *("rank", "world_size", "step_numbers", "step_begins"),
@@ -29,7 +29,7 @@ class Anonymizer:
 
     A node of communication is called by its kind, a mark of a step and what is the host's keep their names, any other
     is called op1, op2, ... by first appearance (after what says that it is communication of unknown size), a group that
-    is no number g1, g2, ... in the order of their names. Metadata stays as far as KEPT_METADATA says; fields without a
+    is no number g1, g2, ... in the order of their names. Metadata stays as far as _KEPT_METADATA says; fields without a
     column (inputs, outputs, attributes of other tools) do not stay.
     """
 
@@ -60,7 +60,7 @@ class Anonymizer:
             names[column] = kind_of_node(kind, comm_type) if kind else self._name(trace.strings[name])
         return replace(
             renamed,
-            metadata={key: value for key, value in trace.metadata.items() if key in KEPT_METADATA},
+            metadata={key: value for key, value in trace.metadata.items() if key in _KEPT_METADATA},
             strings=self._blanked(renamed) + tuple(names),
             name=(len(renamed.strings) + place.ravel()).astype(np.int32),
         )
@@ -86,7 +86,7 @@ class Anonymizer:
 def described(anonymizer: Anonymizer) -> Iterator[str]:
     """What was replaced, what was left out and what is still there, in words."""
     yield f"replaced: {anonymizer.num_names} names of nodes, {anonymizer.num_groups} names of groups"
-    yield "left out: inputs, outputs, attributes of other tools, and the metadata but for " + ", ".join(KEPT_METADATA)
+    yield "left out: inputs, outputs, attributes of other tools, and the metadata but for " + ", ".join(_KEPT_METADATA)
     yield (
         "kept: the order and dependencies of the nodes, their ids, times and durations, kinds, sizes and types of "
         "elements, ranks and groups, steps"

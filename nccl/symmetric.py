@@ -15,10 +15,10 @@ from hocket.base.errors import TopologyError
 from hocket.nccl.model import NcclModel
 from hocket.topology.formats.nccl.machine import LinkTarget
 
-__all__ = ["COPY_ENGINES", "SymmetricCall", "symmetric_calls"]
+__all__ = ["SymmetricCall", "symmetric_calls"]
 
 #: In place of a kernel's name: `cudaMemcpy` by copy engines, which nothing is expected of.
-COPY_ENGINES = "copy engines"
+_COPY_ENGINES = "copy engines"
 
 _GBPS = (1 << 30) / 1e6  # GiB/s in bytes a us
 _MOST_BLOCKS = 64
@@ -102,7 +102,7 @@ def _call(model: NcclModel, collective: str, size: int, part: int, element_bytes
     if collective == "AllGather":
         copied = release >= 2900 and blackwell and part > _COPIED * element_bytes
         if (zero and release >= 2800) or copied:
-            return SymmetricCall(size, COPY_ENGINES)
+            return SymmetricCall(size, _COPY_ENGINES)
     best = SymmetricCall(size, "", 1e30, 999)
     for kernel in _usable(model, collective, part):
         time, blocks = _expected(model, collective, kernel, part, blackwell)

@@ -3,19 +3,19 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCKS", "BlockSums"]
+__all__ = ["BlockSums"]
 
 Numbers = NDArray[np.int64]
 
 # At most so many blocks; when they are full, neighbours become one. From then on there is at least half as many.
-BLOCKS = 64
+_BLOCKS = 64
 
 
 class BlockSums:
     """Of each of `units` what it cost in each block, of costs that come in order, in pieces of any size."""
 
     def __init__(self, units: int) -> None:
-        self._sums = np.zeros((units, BLOCKS), np.int64)
+        self._sums = np.zeros((units, _BLOCKS), np.int64)
         self._steps = 0
         self._width = 1  # steps a block
         self._last: int | None = None
@@ -27,9 +27,9 @@ class BlockSums:
         changed = np.diff(step, prepend=step[0]) != 0
         changed[0] = self._last is None or step[0] != self._last
         number = self._steps - 1 + np.cumsum(changed)
-        while number[-1] // self._width >= BLOCKS:
-            self._sums[:, : BLOCKS // 2] = self._sums[:, ::2] + self._sums[:, 1::2]
-            self._sums[:, BLOCKS // 2 :] = 0
+        while number[-1] // self._width >= _BLOCKS:
+            self._sums[:, : _BLOCKS // 2] = self._sums[:, ::2] + self._sums[:, 1::2]
+            self._sums[:, _BLOCKS // 2 :] = 0
             self._width *= 2
         block = number // self._width
         begins = np.flatnonzero(np.diff(block, prepend=-1))

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from hocket.recording.capped import capped
 
-__all__ = ["LEAST_BLOCKS", "Chance", "CostTable", "against_chance"]
+__all__ = ["Chance", "CostTable", "against_chance"]
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ Flags = NDArray[np.bool_]
 
 # Few blocks are long ones. Two units need 11 of them to be told apart at a chance of 0.001, four units 6.
 _BLOCKS = 12
-LEAST_BLOCKS = 5  # of which something may be told
+_LEAST_BLOCKS = 5  # of which something may be told
 _GOES_ON = 0.45  # correlation of a block with the next from which on they are no two
 _EVENLY = 4.5  # standard errors of its mean: one-sided 0.0005 at 11 degrees of freedom
 _DEALS = 999  # of one class
@@ -72,8 +72,8 @@ def against_chance(
     chance: of those only whose excess is `worth_ns` without the block in which they cost most, at the chance `level` of
     naming anybody wrongly, in at most so many `blocks`."""
     tables = [table for table in tables if len(table.units) > 1]
-    judged = _classes([table for table in tables if table.sums.shape[1] >= LEAST_BLOCKS])
-    short = _excess([table for table in tables if table.sums.shape[1] < LEAST_BLOCKS], units)
+    judged = _classes([table for table in tables if table.sums.shape[1] >= _LEAST_BLOCKS])
+    short = _excess([table for table in tables if table.sums.shape[1] < _LEAST_BLOCKS], units)
     in_all = short + sum((_excess(of_class, units) for of_class in judged), np.zeros(units, np.int64))
     least_of_any = min((_least_of_any(of_class, units, blocks) for of_class in judged), default=1.0)
     judged = [of_class for of_class in judged if sum(int(table.sums.sum()) for table in of_class) >= max(worth_ns, 1)]
@@ -177,7 +177,7 @@ def _class_chance(
         unsettled[table.units] = candidates[table.units]
     blocks = min([most_blocks, *(table.sums.shape[1] for table in tables)])
     deals = (_DEALS + 1) * classes - 1  # the least chance that they tell is the same at any number of classes
-    while blocks >= LEAST_BLOCKS and unsettled.any():
+    while blocks >= _LEAST_BLOCKS and unsettled.any():
         tables = [CostTable(table.units, _in_blocks(table.sums, blocks)) for table in tables]
         settled = unsettled & _is_independent(tables, units, blocks)
         found, possible = _dealt(tables, units, deals)

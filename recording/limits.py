@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["LIMITS", "Limit", "RecordingFacts", "limits_of"]
+__all__ = ["Limit", "RecordingFacts", "limits_of"]
 
 # From which PyTorch on Python can read a call's reduction.
 _READABLE = (2, 15)
@@ -39,7 +39,7 @@ class Limit:
     what: str
 
 
-LIMITS = (
+_LIMITS = (
     Limit(
         lambda facts: facts.hook.startswith("python") and _version(facts.torch) < _READABLE,
         "reductions (SUM, MAX, ...) are not recorded: the Python hook cannot read them in PyTorch {torch}",
@@ -71,7 +71,7 @@ LIMITS = (
 
 def limits_of(facts: RecordingFacts) -> Iterator[str]:
     """The limits of a rank's recording, in words."""
-    for limit in LIMITS:
+    for limit in _LIMITS:
         if limit.applies(facts):
             yield limit.what.format(**vars(facts))
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hocket.base.collectives import BARRIER, NAMED_KINDS
 from hocket.recording.calls import CallShape, Group, GroupKey
 
-__all__ = ["ABSENT", "SYNCHRONIZING", "Catalogue", "Matched", "Numbering", "number_groups"]
+__all__ = ["ABSENT", "Catalogue", "Matched", "Numbering", "number_groups"]
 
 Numbers = NDArray[np.int64]
 
@@ -22,7 +22,7 @@ _COLUMNS = ("sequence", "step", "rows", "shape", "start", "end", "own", "bounded
 ABSENT = -1
 
 # Kinds that no rank can leave before all have entered.
-SYNCHRONIZING = (*(kind for kind in NAMED_KINDS if not kind.rooted), BARRIER)
+_SYNCHRONIZING = (*(kind for kind in NAMED_KINDS if not kind.rooted), BARRIER)
 
 # MPI's functions in which a rank may have nothing for another, of which only the sum is known.
 _PARTS_UNKNOWN = re.compile(r"MPI_I?alltoall[vw]", re.IGNORECASE)
@@ -145,7 +145,7 @@ def _meets(shape: CallShape) -> bool:
     if shape.kind == BARRIER:
         return True
     has_data = shape.input_bytes > 0 and shape.output_bytes > 0 and 0 not in shape.in_splits
-    return shape.kind in SYNCHRONIZING and has_data and not _PARTS_UNKNOWN.match(shape.op)
+    return shape.kind in _SYNCHRONIZING and has_data and not _PARTS_UNKNOWN.match(shape.op)
 
 
 def number_groups(groups: Iterable[Group], world: int) -> dict[GroupKey, tuple[int, Group]]:

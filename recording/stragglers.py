@@ -37,7 +37,7 @@ from hocket.recording.straggler import (
 from hocket.recording.stream_lines import CoresLine
 from hocket.recording.transfers import TransferCosts, group_transfers
 
-__all__ = ["CHANCE", "SHARE", "Straggler", "StragglerVerdict", "find_stragglers", "judge", "without_starved"]
+__all__ = ["CHANCE", "SHARE", "Straggler", "StragglerVerdict", "find_stragglers", "judge"]
 
 # Half of what a rank owes comes from so small a part of its collectives: now and then.
 _FEW = 0.05
@@ -117,7 +117,7 @@ def find_stragglers(
         can_tell=can_tell,
         judged_by_work=by_work,
     )
-    return arrived, without_starved(verdict, waited_beyond_others(cores, elapsed), elapsed)
+    return arrived, _without_starved(verdict, waited_beyond_others(cores, elapsed), elapsed)
 
 
 def _together(
@@ -146,7 +146,7 @@ def _with_work(verdict: StragglerVerdict, work: LongerWork) -> StragglerVerdict:
     return replace(verdict, found=tuple(found), too_few=few, unsettled=unsettled)
 
 
-def without_starved(
+def _without_starved(
     verdict: StragglerVerdict, waited: Mapping[int, tuple[int, int]], elapsed_ns: int
 ) -> StragglerVerdict:
     """The verdict without ranks whose cost is less than SHARE once what they `waited` longer for a core than the others

@@ -11,7 +11,7 @@ from hocket.schedule.protocols import Protocol
 from hocket.topology import Topology, rank_routes, routes
 from hocket.topology.routing import Routes
 
-__all__ = ["passes_ranks", "with_kernels", "with_reach", "with_steps"]
+__all__ = ["with_kernels", "with_reach", "with_steps"]
 
 
 def with_steps(topology: Topology, pace: Pace, pairs: NDArray[np.int32] | None = None) -> Topology:
@@ -24,7 +24,7 @@ def with_steps(topology: Topology, pace: Pace, pairs: NDArray[np.int32] | None =
     links stay as they are.
     """
     found = _routes(topology, pairs)
-    if len(found.offset) == 1 or passes_ranks(topology, found):
+    if len(found.offset) == 1 or _passes_ranks(topology, found):
         return topology
     first, inside = found.links[found.offset[:-1]], _inside(topology, found)
     own, latency = np.add.reduceat(topology.latency_ps[found.links], found.offset[:-1]), topology.latency_ps
@@ -35,7 +35,7 @@ def with_steps(topology: Topology, pace: Pace, pairs: NDArray[np.int32] | None =
     return replace(topology, latency_ps=latency)
 
 
-def passes_ranks(topology: Topology, found: Routes) -> bool:
+def _passes_ranks(topology: Topology, found: Routes) -> bool:
     """Whether a route goes through a rank."""
     inner = np.ones(len(found.links), bool)
     inner[found.offset[:-1]] = False  # a route's first link leaves its source

@@ -23,7 +23,7 @@ from hocket.topology import Topology
 with late_imports(__name__):
     from hocket.nccl import NcclModel
     from hocket.nccl.programs.spec import nccl_names
-    from hocket.simulator.spelled_out import SpelledOut
+    from hocket.simulator.spelled_out import CallPlan
     from hocket.simulator.stock import LibraryCalls, nccl_programs
 
 __all__ = ["AUTO", "DEFAULT_ALGORITHMS", "LIBRARY", "SCHEDULE_SUFFIX", "AlgorithmChooser", "algorithm_names"]
@@ -90,7 +90,7 @@ class AlgorithmChooser:
             name: _load_for(kind, name, topology) for kind, name in algorithms.items() if name.endswith(SCHEDULE_SUFFIX)
         }
 
-    def candidates(self, call: CollectiveCall) -> Iterable[CollectivePlan | SpelledOut]:
+    def candidates(self, call: CollectiveCall) -> Iterable[CallPlan]:
         """The plans that the call may follow: the one that was asked for, or with `auto` all that can do it."""
         name, note = self._algorithms[call.kind], None
         own = self._schedules.get((call.kind, call.group))
@@ -117,7 +117,7 @@ class AlgorithmChooser:
         place = Place(self._topology, call.members)
         return auto_candidates(call.collective, place, lambda name: self._launched(name, call))
 
-    def _of_library(self, call: CollectiveCall) -> CollectivePlan | SpelledOut:
+    def _of_library(self, call: CollectiveCall) -> CallPlan:
         assert self._library is not None  # the constructor saw it
         if len(call.group) < 2:  # the library does nothing
             return self._native(DEFAULT_ALGORITHMS[call.kind], call)

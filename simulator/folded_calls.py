@@ -10,13 +10,12 @@ from hocket.base.errors import ScheduleError
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.fixed_time import FixedTime
 from hocket.simulator.link_classes import LinkClasses
-from hocket.simulator.spelled_out import SpelledOut
+from hocket.simulator.spelled_out import CallPlan
 from hocket.simulator.workload import CannotFold, CollectiveCall, Replicas
 
 __all__ = ["FoldedCalls"]
 
-_Choice = CollectivePlan | SpelledOut
-_Choices = Callable[[CollectiveCall], Iterable[_Choice]]
+_Candidates = Callable[[CollectiveCall], Iterable[CallPlan]]
 
 
 class FoldedCalls:
@@ -30,11 +29,11 @@ class FoldedCalls:
 
     def __init__(
         self,
-        followed: list[_Choice],
+        followed: list[CallPlan],
         calls: tuple[CollectiveCall, ...],
         replicas: Replicas,
-        candidates: _Choices,
-        chosen: Callable[[CollectiveCall], _Choice],
+        candidates: _Candidates,
+        chosen: Callable[[CollectiveCall], CallPlan],
     ) -> None:
         self._candidates = candidates
         links = replicas.links.copy()
@@ -57,7 +56,7 @@ class FoldedCalls:
             for call, choice, members in zip(calls, followed, replicas.members, strict=True)
         ]
 
-    def _folded(self, choice: _Choice, size: int, members: NDArray[np.int64]) -> _Choice:
+    def _folded(self, choice: CallPlan, size: int, members: NDArray[np.int64]) -> CallPlan:
         left = int(members.max()) + 1
         if isinstance(choice, FixedTime):
             return replace(choice, members=left)
@@ -114,11 +113,11 @@ def _require_one_order(call: CollectiveCall, groups: tuple[tuple[int, ...], ...]
         raise CannotFold(f"{call.kind} of groups in another order of members")
 
 
-def _alike(one: _Choice, other: _Choice) -> bool:
+def _alike(one: CallPlan, other: CallPlan) -> bool:
     return type(one) is type(other) and _signs(one) == _signs(other)
 
 
-def _signs(choice: _Choice) -> tuple[object, ...]:
+def _signs(choice: CallPlan) -> tuple[object, ...]:
     """What must be the same of what groups follow that stand for each other."""
     if isinstance(choice, FixedTime):
         return choice.algorithm, choice.time_ps

@@ -21,7 +21,7 @@ from hocket.simulator.packets import Packets
 from hocket.simulator.workload import NodeKind, Workload
 from hocket.topology import Topology
 
-__all__ = ["require_ns3", "witnessed"]
+__all__ = ["witnessed"]
 
 _MOST_STEPS = 1 << 23
 _MOST_HOPS = 200_000_000  # some minutes at a million a second
@@ -31,7 +31,7 @@ _OWN_HEADER, _LEAST_HEADER = 2, 6
 _TRANSFER = 4  # the engine's MessageGraph::Kind
 
 
-def require_ns3(fidelity: Fidelity, topology: Topology) -> Packets:
+def _require_ns3(fidelity: Fidelity, topology: Topology) -> Packets:
     """The packets of a job on ns-3. Raises SimulationError for what the witness does not model."""
     packets = fidelity.packets or Packets()
     if packets != Packets(mtu=packets.mtu, header=packets.header, seed=packets.seed):
@@ -57,7 +57,7 @@ def witnessed(job: Job, plans: Sequence[Plan], workload: Workload, topology: Top
     Raises SimulationError where ns-3 is not installed, the job is too large for it, it takes longer than a limit that
     grows with the packets (a second for 20,000 of them on a link), or ends with an error.
     """
-    packets = require_ns3(fidelity, topology)
+    packets = _require_ns3(fidelity, topology)
     graph = message_graph(job, plans, topology.graph, packets.settings(1, topology), _MOST_STEPS)
     counts = np.diff(graph["link_offset"])
     sends = graph["kind"] == _TRANSFER

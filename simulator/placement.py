@@ -9,9 +9,9 @@ from hocket.base.errors import SimulationError
 from hocket.base.reading import read_text
 from hocket.topology import Topology
 
-__all__ = ["ROUND_ROBIN", "check_placement", "parse_placement"]
+__all__ = ["check_placement", "parse_placement"]
 
-ROUND_ROBIN = "round_robin"
+_ROUND_ROBIN = "round_robin"
 _LIST = re.compile(r"\s*\[?\s*([0-9]{1,9}(?:[\s,]+[0-9]{1,9})*)\s*,?\s*\]?\s*")
 
 
@@ -21,7 +21,7 @@ def parse_placement(text: str, topology: Topology, num_ranks: int) -> tuple[int,
 
     Raises SimulationError for a file with anything else, and FormatError when it cannot be read.
     """
-    if text == ROUND_ROBIN:
+    if text == _ROUND_ROBIN:
         order = np.lexsort((topology.machine, np.array(_place_in_machine(topology))))
         return tuple(order[:num_ranks].tolist())
     listed = _LIST.fullmatch(text) or _LIST.fullmatch(read_text(text))

@@ -2,45 +2,44 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket._core.simulator import Job, Plan, replay
-from hocket.base.collectives import BARRIER
-from hocket.base.errors import ScheduleError, TopologyError
-from hocket.schedule import Bound, lower_bound
+from hocket._core.simulator import Job
+from hocket.base.errors import TopologyError
+from hocket.schedule import Bound
+from hocket.simulator.call_alone import fastest, job_of_group, latency_alone, routed
+from hocket.simulator.call_bounds import call_bounds, relays
 from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.deadlock import require_all_done
+from hocket.simulator.engine_run import engine_job, run_engine, run_plans
 from hocket.simulator.expansion import Expansion
 from hocket.simulator.fidelity import Fidelity
 from hocket.simulator.folded_calls import FoldedCalls
 from hocket.simulator.intervals import covered_ps
 from hocket.simulator.launches import Launches
-from hocket.simulator.message_paths import message_paths, port_notes
-from hocket.simulator.models import Model, Queueing, Switching, per_link, setting_name
+from hocket.simulator.message_paths import port_notes
+from hocket.simulator.models import Model, setting_name
 from hocket.simulator.ns3_run import witnessed
 from hocket.simulator.outcome import Outcome
-from hocket.simulator.packet_channels import packet_notes, packet_settings
+from hocket.simulator.packet_channels import packet_notes
 from hocket.simulator.packets import PacketTraffic
 from hocket.simulator.prediction import CollectiveTime, LinkUse, Occupancy, Prediction
-from hocket.simulator.spelled_out import SpelledOut
-from hocket.simulator.workload import CannotFold, CollectiveCall, NodeKind, Replicas, Workload, single_call
+from hocket.simulator.spelled_out import CallPlan
+from hocket.simulator.workload import CannotFold, CollectiveCall, NodeKind, Replicas, Workload
 from hocket.simulator.workload_bound import WorkloadBound
-from hocket.topology import FabricRouting, Topology, routing_of
+from hocket.topology import FabricRouting, Topology
 from hocket.topology.routing_tables import one_path_notes
 
-__all__ = ["Candidates", "engine_job", "run_engine", "simulate"]
+__all__ = ["Candidates", "simulate"]
 
-_MOST_LINKS_SEARCHED = 10_000_000  # for distances in all calls of a job from a member: a second
-_SEARCHED = 4  # members of a call in larger jobs
 _UNSLOWED = (
     "--overlap-slowdown slows nothing on ranks whose streams a profile tells: they were recorded beside communication"
 )
 
-Candidates = Callable[[CollectiveCall], Iterable[CollectivePlan | SpelledOut]]
+Candidates = Callable[[CollectiveCall], Iterable[CallPlan]]
 
 
 def simulate(
@@ -63,20 +62,20 @@ def simulate(
     placed = workload.placed()
     calls = placed.calls
 
-    def routed(call: CollectiveCall) -> Iterator[CollectivePlan | SpelledOut]:
-        return _routed(candidates(call), routing, fidelity)
+    def plans_of(call: CollectiveCall) -> Iterator[CallPlan]:
+        return routed(candidates(call), routing, fidelity)
 
-    def fastest(call: CollectiveCall) -> CollectivePlan | SpelledOut:
-        return _fastest(routed(call), call, topology, fidelity)
+    def chosen(call: CollectiveCall) -> CallPlan:
+        return fastest(plans_of(call), call, topology, fidelity)
 
-    followed = None if fidelity.model == Model.BOUND else [fastest(call) for call in calls]
+    followed = None if fidelity.model == Model.BOUND else [chosen(call) for call in calls]
     run = followed
     if placed.replicas is not None and followed is not None:
-        folded = FoldedCalls(followed, calls, placed.replicas, routed, fastest)
+        folded = FoldedCalls(followed, calls, placed.replicas, plans_of, chosen)
         run, placed = folded.plans, replace(placed, replicas=replace(placed.replicas, link=folded.link))
-    bounds = _bounds(calls, followed, topology, routing, fidelity, placed.replicas)
+    bounds = call_bounds(calls, followed, topology, routing, fidelity, placed.replicas)
     job = engine_job(placed, topology, routing)
-    workload_bound = WorkloadBound.of(placed, topology, job, bounds, relays=any(_relays(calls, followed)))
+    workload_bound = WorkloadBound.of(placed, topology, job, bounds, relays=any(relays(calls, followed)))
     if run is None:
         outcome = workload_bound.outcome(topology)
     else:
@@ -125,7 +124,7 @@ def _done(workload: Workload, replicas: Replicas | None, outcome: Outcome) -> Ou
 
 
 def _followed(
-    followed: list[CollectivePlan | SpelledOut] | None,
+    followed: list[CallPlan] | None,
     calls: Sequence[CollectiveCall],
     topology: Topology,
     fidelity: Fidelity,
@@ -134,57 +133,9 @@ def _followed(
     if followed is None:
         return [str(fidelity.model)] * len(calls), [None] * len(calls)
     pairs = zip(followed, calls, strict=True)
-    return [each.algorithm for each in followed], [_latency(each, call, topology, fidelity) for each, call in pairs]
-
-
-def _routed(
-    candidates: Iterable[CollectivePlan | SpelledOut], routing: FabricRouting, fidelity: Fidelity
-) -> Iterator[CollectivePlan | SpelledOut]:
-    """The candidates, in the messages that the model speaks of (textbooks' have all that a step brings to a rank),
-    which follow the routing where they name no routes."""
-    by_step = fidelity.model == Model.ANALYTICAL
-    for choice in candidates:
-        yield replace(choice, by_step=by_step, routing=routing) if isinstance(choice, CollectivePlan) else choice
-
-
-def _relays(calls: Sequence[CollectiveCall], followed: Sequence[CollectivePlan | SpelledOut] | None) -> list[bool]:
-    """Of each call, whether ranks outside its group take part."""
-    return [choice.relays for choice in followed] if followed else [False] * len(calls)
-
-
-def _bounds(
-    calls: Sequence[CollectiveCall],
-    followed: Sequence[CollectivePlan | SpelledOut] | None,
-    topology: Topology,
-    routing: FabricRouting,
-    fidelity: Fidelity,
-    replicas: Replicas | None,
-) -> list[Bound]:
-    """That of each call. With replicas, members that do alike are equally far from the others; of large jobs the
-    distances of some members count, as those of all would take longer than the simulation."""
-    relays, splits = _relays(calls, followed), _splits(calls, followed, topology, routing)
-    searched: Sequence[tuple[int, ...] | None] = [None] * len(calls)
-    if replicas is not None:
-        searched = [tuple(np.unique(of, return_index=True)[1].tolist()) for of in replicas.members]
-    elif len(calls) * topology.num_links > _MOST_LINKS_SEARCHED:
-        searched = [tuple(range(0, len(call.group), -(-len(call.group) // _SEARCHED))) for call in calls]
-    shared = fidelity.shares_links(topology)
-    return [
-        _bound(call, topology, shared, helped, split, members)
-        for call, helped, split, members in zip(_bounded(calls, followed), relays, splits, searched, strict=True)
+    return [each.algorithm for each in followed], [
+        latency_alone(each, call, topology, fidelity) for each, call in pairs
     ]
-
-
-def _splits(
-    calls: Sequence[CollectiveCall],
-    followed: Sequence[CollectivePlan | SpelledOut] | None,
-    topology: Topology,
-    routing: FabricRouting,
-) -> list[bool]:
-    """Of each call, whether its messages may go in parts."""
-    if followed is None:
-        return [routing.splits(topology)] * len(calls)
-    return [choice.splits if isinstance(choice, CollectivePlan) else routing.splits(topology) for choice in followed]
 
 
 def _checked_routing(workload: Workload, topology: Topology, fidelity: Fidelity) -> FabricRouting:
@@ -203,7 +154,7 @@ def _launched(
     workload: Workload,
     placed: Workload,
     job: Job,
-    followed: list[CollectivePlan | SpelledOut],
+    followed: list[CallPlan],
     topology: Topology,
     routing: FabricRouting,
     fidelity: Fidelity,
@@ -223,7 +174,7 @@ def _launched(
 
 
 def _delays(
-    placed: Workload, followed: Sequence[CollectivePlan | SpelledOut], message_launch_ps: NDArray[np.int64] | None
+    placed: Workload, followed: Sequence[CallPlan], message_launch_ps: NDArray[np.int64] | None
 ) -> NDArray[np.int64] | None:
     """How long each node takes to begin; None where all begin at once."""
     of_calls = np.array([getattr(choice, "launch_ps", 0) for choice in followed], np.int64)
@@ -237,44 +188,11 @@ def _delays(
     return delays
 
 
-def _bounded(
-    calls: Sequence[CollectiveCall], followed: Sequence[CollectivePlan | SpelledOut] | None
-) -> Iterator[CollectiveCall]:
-    """What bounds are for: the calls, in chunks of the schedule that each follows, where that has chunks of its own."""
-    if followed is None:
-        yield from calls
-        return
-    for call, choice in zip(calls, followed, strict=True):
-        is_own = choice.collective is call.collective
-        yield call if is_own else CollectiveCall.of(choice.collective, call.group)
-
-
-@lru_cache(maxsize=128)
-def _bound(
-    call: CollectiveCall,
-    topology: Topology,
-    shared: bool,
-    relays: bool,
-    split: bool,
-    searched: tuple[int, ...] | None,
-) -> Bound:
-    """Kept for the same call by other algorithms, as sweeps ask."""
-    return lower_bound(
-        call.collective,
-        topology,
-        group=call.members,
-        shared=shared,
-        relays=relays,
-        split=split,
-        searched=searched,
-    )
-
-
 def _run(
     workload: Workload,
     placed: Workload,
     job: Job,
-    followed: list[CollectivePlan | SpelledOut],
+    followed: list[CallPlan],
     topology: Topology,
     routing: FabricRouting,
     fidelity: Fidelity,
@@ -290,7 +208,9 @@ def _run(
     folded = plans[0].folded if may_fold else None
     if folded is None:
         return _modelled(workload, job, plans, topology, fidelity)
-    return _replay(_job_alone((0,), 1, topology), [folded.plan], topology, fidelity).unfolded(folded.order, folded.link)
+    return run_plans(job_of_group((0,), 1, topology), [folded.plan], topology, fidelity).unfolded(
+        folded.order, folded.link
+    )
 
 
 def _modelled(
@@ -302,52 +222,7 @@ def _modelled(
     return run_engine(job, followed, topology, fidelity)
 
 
-def run_engine(job: Job, followed: list[CollectivePlan], topology: Topology, fidelity: Fidelity) -> Outcome:
-    """Runs a job whose calls follow `followed`."""
-    return _replay(job, [choice.plan for choice in followed], topology, fidelity)
-
-
-def _replay(job: Job, plans: list[Plan], topology: Topology, fidelity: Fidelity) -> Outcome:
-    found = replay(
-        job,
-        plans,
-        topology.graph,
-        fidelity.model,
-        stores=per_link(fidelity.switching, Switching, topology),
-        queueing=per_link(fidelity.queueing, Queueing, topology),
-        slowdown=(fidelity.overlap_slowdown.numerator, fidelity.overlap_slowdown.denominator),
-        record_occupancy=fidelity.record_links,
-        link_bins=fidelity.link_bins,
-        adaptive=fidelity.routed(topology).policy.chooses,
-        packets=packet_settings(job, plans, topology, fidelity),
-    )
-    if "packets" in found:
-        found["packets"] = PacketTraffic.of(found["packets"]).until(int(found["finish_ps"].max(initial=0)))
-    return Outcome(**found)
-
-
-def _fastest(
-    candidates: Iterable[CollectivePlan | SpelledOut], call: CollectiveCall, topology: Topology, fidelity: Fidelity
-) -> CollectivePlan | SpelledOut:
-    """The candidate that is fastest when the group does nothing else; the first of equals. Plans are large: it holds
-    no more than two at a time, and makes none for what the busiest link alone already makes too slow."""
-    choices = iter(candidates)
-    best, second = next(choices, None), next(choices, None)
-    if best is None:
-        raise ScheduleError(f"no native algorithm does {call.kind} on {topology.name}: give a schedule of it")
-    if second is None or not isinstance(best, CollectivePlan):
-        return best
-    least = _time_alone(best, call, topology, fidelity)
-    for choice in chain([second], choices):
-        assert isinstance(choice, CollectivePlan)  # a program has no rivals
-        if fidelity.model != Model.UNCONTENDED and choice.busiest_link_ps >= least:
-            continue
-        if (time := _time_alone(choice, call, topology, fidelity)) < least:
-            best, least = choice, time
-    return best
-
-
-def _name_all_routes(placed: Workload, followed: Sequence[CollectivePlan | SpelledOut]) -> bool:
+def _name_all_routes(placed: Workload, followed: Sequence[CallPlan]) -> bool:
     """Whether there are schedules alone, which name their routes: no routing says which paths messages take."""
     named = [isinstance(choice, CollectivePlan) and choice.names_routes for choice in followed]
     return bool(named) and all(named) and not len(placed.message_src)
@@ -355,7 +230,7 @@ def _name_all_routes(placed: Workload, followed: Sequence[CollectivePlan | Spell
 
 def _notes(
     placed: Workload,
-    followed: Sequence[CollectivePlan | SpelledOut],
+    followed: Sequence[CallPlan],
     topology: Topology,
     fidelity: Fidelity,
     packets: PacketTraffic | None,
@@ -369,68 +244,6 @@ def _notes(
     said = dict.fromkeys(choice.note for choice in followed if choice.note)
     of_packets = packet_notes(packets, fidelity, topology)
     return [*said, *port_notes(crossings, topology), *idle, *unslowed, *of_packets]
-
-
-def _latency(choice: object, call: CollectiveCall, topology: Topology, fidelity: Fidelity) -> int | None:
-    """Picoseconds that a call takes alone, by its algorithm, when it moves no bytes; None where nobody asks for it, and
-    of programs."""
-    if not (fidelity.latencies and isinstance(choice, CollectivePlan)):
-        return None
-    empty = replace(call, size_bytes=0, block_bytes=None)
-    return _time_alone(choice.without_bytes(), empty, topology, fidelity)
-
-
-def _time_alone(choice: CollectivePlan, call: CollectiveCall, topology: Topology, fidelity: Fidelity) -> int:
-    """Picoseconds that a call takes when its group does nothing else; ns-3 is not asked for rivals, but packets."""
-    without_record = replace(fidelity, record_links=False, link_bins=0, latencies=False)
-    if fidelity.model == Model.NS3:
-        without_record = replace(without_record, model=Model.PACKET)
-    folded = choice.folded if fidelity.may_fold and call.group == tuple(range(topology.num_ranks)) else None
-    if folded is None:
-        job, plan = _job_alone(call.group, topology.num_ranks, topology), choice.plan
-    else:
-        job, plan = _job_alone((0,), 1, topology), folded.plan
-    return int(_replay(job, [plan], topology, without_record).finish_ps.max())
-
-
-@lru_cache(maxsize=16)
-def _job_alone(group: tuple[int, ...], num_ranks: int, topology: Topology) -> Job:
-    """The job of so many ranks in which a group does one collective; which one, its plan says."""
-    return engine_job(single_call(CollectiveCall(BARRIER, group, 0), num_ranks), topology, routing_of(topology))
-
-
-def engine_job(workload: Workload, topology: Topology, routing: FabricRouting) -> Job:
-    """The engine's form of a workload; its calls are numbered like their plans."""
-    paths = message_paths(workload, topology, routing)
-    if workload.replicas is not None and workload.replicas.link is not None:
-        paths = paths._replace(links=workload.replicas.link[paths.links])
-    return Job(
-        graph=topology.graph,
-        rank_offset=workload.rank_offset,
-        kind=workload.engine_kind,
-        operand=workload.operand,
-        member=workload.member,
-        dependency_offset=workload.dependency_offset,
-        dependency=workload.dependency,
-        message_paths=paths,
-        message_bytes=workload.message_bytes,
-        message_priority=workload.message_priority,
-        message_stream=_streams(workload),
-        access_memory=np.unique(workload.access_memory, return_inverse=True)[1].astype(np.int32),
-        access_service_ps=workload.access_service_ps,
-        access_latency_ps=workload.access_latency_ps,
-        plan_of=workload.call_of,
-        priority_of=workload.call_priority,
-        plan_members=workload.plan_members,
-    )
-
-
-def _streams(workload: Workload) -> NDArray[np.int32]:
-    """The messages that follow one another, by number (int32)."""
-    channels, channel = np.unique(workload.message_channel, return_inverse=True)
-    nodes = 1 + max(workload.message_src.max(initial=0), workload.message_dst.max(initial=0))
-    pair = workload.message_src.astype(np.int64) * nodes + workload.message_dst
-    return np.unique(pair * max(1, len(channels)) + channel, return_inverse=True)[1].astype(np.int32)
 
 
 def _compute_time(workload: Workload, outcome: Outcome) -> NDArray[np.int64]:

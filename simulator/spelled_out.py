@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hocket.base.late_imports import late_imports
 from hocket.schedule import Collective
+from hocket.simulator.collective_plan import CollectivePlan
 from hocket.simulator.fixed_time import FixedTime
 from hocket.simulator.workload import Workload
 from hocket.topology import Crossing
@@ -20,7 +21,7 @@ with late_imports(__name__):
     from hocket.simulator.kernels import KernelPasses
     from hocket.simulator.programs import program_workload
 
-__all__ = ["Programmed", "SpelledOut", "SwitchKernel"]
+__all__ = ["CallPlan", "Programmed", "SpelledOut", "SwitchKernel"]
 
 _Ends = tuple[NDArray[np.int32], NDArray[np.int32]]
 _Times = NDArray[np.int64]
@@ -93,3 +94,6 @@ class SwitchKernel:
 
 
 SpelledOut = Programmed | SwitchKernel | FixedTime
+
+#: What a call follows.
+CallPlan = CollectivePlan | SpelledOut

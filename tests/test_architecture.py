@@ -71,6 +71,7 @@ INNER = {
     "runtime/replay": {"chakra", "schedule", "simulator", "runtime/run"},
     "plugin/torch": {"chakra", "recording", "plugin/nccl"},
     "plugin/torch/native": {"recording"},
+    "plugin/torch/python": {"recording"},
     "plugin/serve": {"schedule", "translator", "runtime", "plugin/torch"},
     "plugin/mpi": {"schedule", "translator", "recording", "runtime", "plugin/serve"},
     "plugin/nccl": set(),

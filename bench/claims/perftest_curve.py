@@ -8,7 +8,7 @@ from hocket.simulator import Fidelity, Packets, parse_packets, simulate_traces
 from hocket.topology import Topology
 from hocket.topology.machines.node_links import read_node_link
 
-__all__ = ["IB_WRITE", "PERFTEST_PACKETS", "deviations", "host_link", "ib_write"]
+__all__ = ["IB_WRITE", "deviations", "host_link", "ib_write"]
 
 #: Bytes: microseconds of ib_write_lat, GB/s of ib_write_bw.
 IB_WRITE: Mapping[int, tuple[float, float]] = {
@@ -29,7 +29,7 @@ IB_WRITE: Mapping[int, tuple[float, float]] = {
     1 << 22: (345.97, 11.86),
 }
 #: Packets of 128 bytes on PCIe, of 4 KiB between; a message takes the NIC as long as table 1 says of small ones.
-PERFTEST_PACKETS = "header=64,buffer=1MiB,pcie=pcie3x16,link.gap=292ns"
+_PERFTEST_PACKETS = "header=64,buffer=1MiB,pcie=pcie3x16,link.gap=292ns"
 _THIRD_PS = 500_000  # of 1.5 us in all, which the latency of small messages leaves
 _EDR = round(12.5e9 * 64 / 66)
 _MANY = 1 << 22  # bytes of a bandwidth
@@ -47,7 +47,7 @@ def host_link() -> Topology:
 
 def ib_write(size: int) -> tuple[float, float]:
     """Microseconds of a message alone, and GB/s of many behind each other."""
-    packets = parse_packets(PERFTEST_PACKETS)
+    packets = parse_packets(_PERFTEST_PACKETS)
     alone, count = _time_us(size, 1, packets), max(2, _MANY // size)
     return alone, (count - 1) * size / (_time_us(size, count, packets) - alone) / 1000
 

@@ -16,9 +16,9 @@ from hocket.bench.peers.figures import PeerProblem, PeerPrograms, cpu_seconds
 from hocket.chakra import TraceSet
 from hocket.schedule import Collective, Kind
 from hocket.simulator import Fidelity, Packets, Prediction, simulate_collective
+from hocket.simulator.engine_run import engine_job, run_engine
 from hocket.simulator.ns3 import found
 from hocket.simulator.ns3_build import built_witness
-from hocket.simulator.simulation import engine_job, run_engine
 from hocket.topology import load, routing_of
 
 __all__ = ["simulator_problems"]

@@ -2,7 +2,7 @@
 
 The logarithms of the slownesses are fitted to the logarithms of times, errors counted by Huber's loss, so that rows
 which no price explains do not decide; each pair of GPU and model weighs the same, however often it was published. What
-the rows do not tell stays where it is expected before (`PRIOR`).
+the rows do not tell stays where it is expected before (`_PRIOR`).
 """
 
 from collections import Counter
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from hocket.bench.published.folded import KINDS, FoldedStep
 from hocket.bench.published.rows import Job
 
-__all__ = ["PRIOR", "Case", "Slowness", "fit"]
+__all__ = ["Case", "Slowness", "fit"]
 
 # Of KINDS: about how slow, and how well that is known, as the standard deviation of its logarithm. Tensor parallel
 # communication is half hidden behind multiplications (userbuffers, asynchronous TP).
-PRIOR = (
+_PRIOR = (
     (1.1, 0.15), (1.1, 0.2), (1.2, 0.3), (1.1, 0.3), (1.2, 0.3), (1.2, 0.3), (1.3, 0.3),
     (1.0, 0.7), (0.5, 0.7), (1.0, 0.5), (1.0, 0.4),
 )  # fmt: skip
@@ -35,7 +35,7 @@ _ROUNDS = 40
 
 @dataclass(frozen=True, eq=False)
 class Slowness:
-    """The fitted logarithms, in the order of PRIOR, and the power of watts."""
+    """The fitted logarithms, in the order of _PRIOR, and the power of watts."""
 
     logarithms: NDArray[np.float64]
 
@@ -79,7 +79,7 @@ class Case:
 
 
 def prior() -> Slowness:
-    return Slowness(np.append(np.log([mean for mean, _ in PRIOR]), _POWER[0]))
+    return Slowness(np.append(np.log([mean for mean, _ in _PRIOR]), _POWER[0]))
 
 
 def fit(cases: Sequence[Case]) -> Slowness:
@@ -88,7 +88,7 @@ def fit(cases: Sequence[Case]) -> Slowness:
     weight = np.array([1 / count[case.job.gpu, case.job.model] for case in cases])
     published = np.log([case.job.seconds for case in cases])
     start = prior().logarithms
-    spread = np.array([spread for _, spread in (*PRIOR, _POWER)])
+    spread = np.array([spread for _, spread in (*_PRIOR, _POWER)])
     found = start.copy()
     for _ in range(_ROUNDS):
         errors, slope = _errors(cases, found, published)

@@ -9,11 +9,11 @@ from hocket.bench.speed.instructions import Counted
 from hocket.bench.speed.limits import CoreLimits
 from hocket.bench.speed.recorded import RecordedRate
 
-__all__ = ["SLOWER", "MeasuredRate", "rates_text", "slower"]
+__all__ = ["MeasuredRate", "rates_text", "slower"]
 
 #: A rate that has lost more than this part, and as much of what the core can do in the same run, has become slower:
 #: on a shared machine the best of several runs comes and goes by a tenth.
-SLOWER = 0.2
+_SLOWER = 0.2
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
@@ -72,10 +72,10 @@ class MeasuredRate:
 
 def slower(rate: MeasuredRate) -> bool:
     """Whether the rate fell, and not only because the core is slower than it was then."""
-    if rate.last is None or rate.change is None or rate.change > -SLOWER:
+    if rate.last is None or rate.change is None or rate.change > -_SLOWER:
         return False
     before = rate.last.part_of_limit()
-    return before is None or rate.limits is None or rate.timed.rate / rate.limits.instructions < before * (1 - SLOWER)
+    return before is None or rate.limits is None or rate.timed.rate / rate.limits.instructions < before * (1 - _SLOWER)
 
 
 def rates_text(rates: Sequence[MeasuredRate]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -10,8 +10,8 @@ from hocket.schedule import Kind
 from hocket.schedule.algorithms import pattern
 from hocket.simulator import Fidelity, Packets
 from hocket.simulator.collective_plan import CollectivePlan
+from hocket.simulator.engine_run import engine_job, run_engine
 from hocket.simulator.models import Model
-from hocket.simulator.simulation import engine_job, run_engine
 from hocket.simulator.traces import Hardware, workload_of
 from hocket.simulator.workload import CollectiveCall, Workload, single_call
 from hocket.topology import load, routing_of

@@ -18,13 +18,13 @@ from hocket.bench.workloads import operations, training
 from hocket.bench.workloads.training import IS_OLD, Step
 from hocket.plugin.torch.collector import mark_step
 
-__all__ = ["WORKLOADS", "main"]
+__all__ = ["main"]
 
 # The first run on CPU with old versions of PyTorch, the second with new ones.
 _FULLY_SHARDED = [training.fsdp1, training.hybrid_fsdp1] if IS_OLD else [training.fsdp2, training.hybrid_fsdp2]
 _CONTEXT_PARALLEL = [] if torch.__version__ < "2.5" else [training.ring_attention]
 
-WORKLOADS = [
+_WORKLOADS = [
     training.ddp,
     training.ddp_in_buckets,
     training.ddp_transformer,
@@ -60,7 +60,7 @@ def main(folder: Path) -> None:
     mark_step()
     dist.init_process_group()
     counts = {}
-    for workload in WORKLOADS:
+    for workload in _WORKLOADS:
         step = workload()
         step()
         step()

@@ -14,10 +14,10 @@ from hocket.nccl.fitted import Structure
 from hocket.nccl.releases import RELEASES, Release, release_of
 from hocket.topology.formats.nccl.machine import NcclMachine
 
-__all__ = ["CANDIDATES", "Releases", "measured_releases", "measured_settings"]
+__all__ = ["Releases", "measured_releases", "measured_settings"]
 
 #: Those that curves are held against where it is not told which ran.
-CANDIDATES = (RELEASES["2.30"], RELEASES["2.28"])
+_CANDIDATES = (RELEASES["2.30"], RELEASES["2.28"])
 
 
 def measured_releases(measurements: Iterable[Measurement]) -> tuple[Release, ...]:
@@ -33,9 +33,9 @@ def measured_releases(measurements: Iterable[Measurement]) -> tuple[Release, ...
                 " depends on it: calibrate each alone"
             )
     try:
-        return (release_of(told[0][1]),) if told else CANDIDATES
+        return (release_of(told[0][1]),) if told else _CANDIDATES
     except FormatError:
-        return CANDIDATES
+        return _CANDIDATES
 
 
 def measured_settings(measurements: Iterable[Measurement], assignments: Iterable[str] = ()) -> list[str]:
@@ -65,7 +65,7 @@ class Releases:
         self,
         machine: NcclMachine,
         settings: Settings | None = None,
-        candidates: Sequence[Release] = CANDIDATES,
+        candidates: Sequence[Release] = _CANDIDATES,
         domain: int = 1,
     ) -> None:
         self.machine = machine

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from hocket.calibration.transfer.features import CurvePlace
 
-__all__ = ["GROUPS", "OF_ONE_MACHINE", "TERMS", "Effects", "labels"]
+__all__ = ["TERMS", "Effects", "labels"]
 
 TERMS = ("latency", "filling", "transfer")
 
 #: (term, group): the standard deviation of its effects, in logarithms of time.
-GROUPS: dict[tuple[str, str], float] = {
+_GROUPS: dict[tuple[str, str], float] = {
     ("latency", "all"): 0.15,
     ("latency", "choice"): 0.2,
     ("latency", "fabric"): 1.0,
@@ -45,7 +45,7 @@ GROUPS: dict[tuple[str, str], float] = {
     ("transfer", "machine and choice"): 0.06,
 }
 #: Groups whose effects say nothing of other machines.
-OF_ONE_MACHINE = frozenset({"machine", "machine of an uneven fabric", "machine and choice"})
+_OF_ONE_MACHINE = frozenset({"machine", "machine of an uneven fabric", "machine and choice"})
 
 _EVEN = ("InfiniBand or RoCE", "inside one machine", "NVLink domain of several hosts")
 
@@ -73,12 +73,12 @@ class Effects:
         covariance[:size, :size] = self.covariance
         for at, name in enumerate(new, start=size):
             term, group, _ = name.split(" / ", 2)
-            covariance[at, at] = GROUPS[term, group] ** 2
+            covariance[at, at] = _GROUPS[term, group] ** 2
         return Effects((*self.names, *new), np.concatenate([self.mean, np.zeros(len(new))]), covariance)
 
     def of_all_machines(self) -> "Effects":
         """Without what is one machine's alone."""
-        kept = [at for at, name in enumerate(self.names) if name.split(" / ", 2)[1] not in OF_ONE_MACHINE]
+        kept = [at for at, name in enumerate(self.names) if name.split(" / ", 2)[1] not in _OF_ONE_MACHINE]
         names = tuple(self.names[at] for at in kept)
         return Effects(names, self.mean[kept], self.covariance[np.ix_(kept, kept)])
 
@@ -99,4 +99,6 @@ def labels(place: CurvePlace, algorithm: str, protocol: str) -> list[tuple[int, 
     }
     if place.fabric not in _EVEN:
         of_group["machine of an uneven fabric"] = f"{place.machine}, {place.fabric}"
-    return [(TERMS.index(term), f"{term} / {group} / {of_group[group]}") for term, group in GROUPS if group in of_group]
+    return [
+        (TERMS.index(term), f"{term} / {group} / {of_group[group]}") for term, group in _GROUPS if group in of_group
+    ]

@@ -7,12 +7,12 @@ from typing import Any
 from hocket.nccl import NcclModel
 from hocket.topology.formats.nccl.machine import NcclMachine, Net
 
-__all__ = ["untold", "with_nets"]
+__all__ = ["untold"]
 
 _INSIDE = {"NcclMachine": ("cpus",), "Cpu": ("children",), "Pci": ("nic", "pcis"), "Nic": ("nets",)}
 
 
-def with_nets(machine: NcclMachine, change: Callable[[Net], Net]) -> NcclMachine:
+def _with_nets(machine: NcclMachine, change: Callable[[Net], Net]) -> NcclMachine:
     """The machine with each of its network devices changed."""
     found = _changed(machine, change)
     assert isinstance(found, NcclMachine)
@@ -24,7 +24,7 @@ def untold(model: NcclModel) -> NcclModel:
     and is no measurement (75 us of EFA, whose step takes 20 to 70): the effects of fabrics are of what was measured."""
     if not any(net.latency_ps for net in model.machine.nets()):
         return model
-    machine = with_nets(model.machine, lambda net: replace(net, latency_ps=0, takes_ps=-1))
+    machine = _with_nets(model.machine, lambda net: replace(net, latency_ps=0, takes_ps=-1))
     return NcclModel(machine, model.nodes, model.settings, domain=model.domain)
 
 

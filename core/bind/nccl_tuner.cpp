@@ -94,7 +94,6 @@ void bind_nccl_tuner(nb::module_& m) {
              uint64_t own) { return self.chunk_bytes(function_of(function), bytes, algorithm, protocol, own); },
           "function"_a, "bytes"_a, "algorithm"_a, "protocol"_a, "own"_a);
   m.def("limits_channels", &nccl::limits_channels, "algorithm"_a, "nodes"_a);
-  m.def("limits_chunks", &nccl::limits_chunks, "algorithm"_a);
 
   nb::class_<TunerTable>(m, "TunerTable")
       .def(

@@ -14,7 +14,7 @@ from hocket.nccl.programs.spec import ModelledTime, NcclAlgorithm
 from hocket.schedule import Collective, Kernel
 from hocket.topology.formats.nccl.machine import Gpu, NcclMachine, Nic, Pci
 
-__all__ = ["GroupPrograms", "model_of_group"]
+__all__ = ["GroupPrograms"]
 
 _Found = TypeVar("_Found")
 #: A machine as NCCL sees it, by the places that are used of each of its hosts.
@@ -43,13 +43,13 @@ class GroupPrograms:
 
     def _of(self, group: Sequence[int], found: Callable[[NcclModel], _Found]) -> _Found | str:
         try:
-            return found(model_of_group(self.whole, tuple(group)))
+            return found(_model_of_group(self.whole, tuple(group)))
         except HocketError as error:
             return str(error)
 
 
 @lru_cache(maxsize=4096)
-def model_of_group(whole: NcclModel, group: tuple[int, ...]) -> NcclModel:
+def _model_of_group(whole: NcclModel, group: tuple[int, ...]) -> NcclModel:
     """NCCL of a communicator of these ranks of the cluster, in their order, whatever GPUs of whatever nodes they are.
 
     As `initTransportsRank` of src/init.cc (2.30): a node is what its ranks say of it, and nodes count in the order in

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hocket._core.nccl import CommunicatorRules, TunerConstant, TunerRule, TunerTable, limits_channels, limits_chunks
+from hocket._core.nccl import CommunicatorRules, TunerConstant, TunerRule, TunerTable, limits_channels
 from hocket.base.errors import FormatError
 from hocket.base.reading import read_bytes
 
@@ -12,7 +12,6 @@ __all__ = [
     "TunerRule",
     "TunerTable",
     "limits_channels",
-    "limits_chunks",
     "parse_tuner_table",
     "read_tuner_table",
 ]

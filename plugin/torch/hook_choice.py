@@ -7,9 +7,10 @@ import torch
 
 from hocket.base.errors import HocketError
 from hocket.base.notices import notice
-from hocket.plugin.torch.hook import Hook, PythonHook
+from hocket.plugin.torch.hook import Hook
 from hocket.plugin.torch.native.hook import NativeHook
 from hocket.plugin.torch.native.library import build_for_the_next, build_library, find_library, load_library
+from hocket.plugin.torch.python.hook import PythonHook
 from hocket.plugin.torch.stacks import issuing_line
 
 __all__ = ["HookChoice", "choose_hook"]

@@ -16,11 +16,11 @@ from hocket.translator import is_switch_json, read_program, read_switch_program
 from hocket.translator.bundle import is_bundle, read_bundle
 from hocket.translator.selection.msccl import files_in_order
 
-__all__ = ["ONLY_OVER_SWITCHES", "Library", "ProgramChoice", "ServedProgram", "read_library", "read_one"]
+__all__ = ["Library", "ProgramChoice", "ServedProgram", "read_library", "read_one"]
 
 _SUFFIXES = (".xml", ".json")
 #: Why there is no program for an engine that is not the devices'.
-ONLY_OVER_SWITCHES = "its programs are over switches, which the device engine alone runs"
+_ONLY_OVER_SWITCHES = "its programs are over switches, which the device engine alone runs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class Library:
         found = [one for one in self.algorithms if not one.over_switches]
         if len(found) == len(self.algorithms):
             return self
-        return Library(self.source, found) if found else ONLY_OVER_SWITCHES
+        return Library(self.source, found) if found else _ONLY_OVER_SWITCHES
 
     @property
     def index(self) -> str:

@@ -48,7 +48,7 @@ class Operation:
 
     @cached_property
     def buffer_bytes(self) -> tuple[int, int]:
-        """Bytes of the input and of the output, at most; blocks count as the largest (see `GlooFabric`)."""
+        """Bytes of the input and of the output, at most; blocks count as the largest (see `TorchFabric`)."""
         whole, block = len(self.blocks) * max(self.blocks, default=0), max(self.blocks, default=0)
         match self.kind:
             case "all_gather" | "gather":

@@ -12,7 +12,7 @@ from hocket.runtime.device.wiring import Wiring
 from hocket.runtime.run.job import Job, Result, Row
 from hocket.runtime.run.processes import run_workers
 
-__all__ = ["BACKENDS", "TRANSPORTS", "check_installed", "check_transport", "launch"]
+__all__ = ["BACKENDS", "TRANSPORTS", "check_transport", "launch"]
 
 # backend: (module it needs, extra of hocket that brings it)
 BACKENDS = {"gloo": ("torch", "torch"), "mpi": ("mpi4py", "mpi")}
@@ -21,7 +21,7 @@ BACKENDS = {"gloo": ("torch", "torch"), "mpi": ("mpi4py", "mpi")}
 TRANSPORTS = ("shm", "tcp", "device", *BACKENDS)
 
 
-def check_installed(backend: str) -> None:
+def _check_installed(backend: str) -> None:
     """Raises HocketError, with the remedy, when the backend is not installed."""
     module, extra = BACKENDS[backend]
     if find_spec(module) is None:
@@ -33,9 +33,9 @@ def check_transport(transport: str, compare: bool) -> None:
     if transport not in TRANSPORTS:
         raise HocketError(f"unknown transport '{transport}'; known: {', '.join(TRANSPORTS)}")
     if transport in BACKENDS:
-        check_installed(transport)
+        _check_installed(transport)
     elif compare:
-        check_installed("gloo")
+        _check_installed("gloo")
 
 
 def launch(job: Job, timeout_s: float) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from hocket.runtime.run.datatypes import ReduceOp
 from hocket.runtime.run.job import RunTask
 from hocket.schedule.collective import Kind
 
-__all__ = ["TYPES", "checks", "placements", "shares_of", "timings"]
+__all__ = ["TYPES", "checks", "placements", "timings"]
 
 #: Those that gloo, NCCL and PyTorch all have.
 TYPES = ("float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64")
@@ -16,7 +16,7 @@ TYPES = ("float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", 
 _COUNTS = (1, 1021, 65521)
 
 
-def shares_of(kind: Kind, ranks: int) -> int:
+def _shares_of(kind: Kind, ranks: int) -> int:
     """Into how many shares a call's larger buffer is cut."""
     return ranks if kind.in_blocks else 1
 
@@ -34,7 +34,7 @@ def checks(ranks: int, library: str) -> Iterator[RunTask]:
         types = TYPES if kind.reduces else TYPES[:1]
         others = tuple(op for op in ReduceOp if op is not ReduceOp.SUM) if kind.reduces else ()
         for data_type, op in [*((each, ReduceOp.SUM) for each in types), *((TYPES[0], op) for op in others)]:
-            unit = ELEMENT_TYPES[data_type].num_bytes * shares_of(kind, ranks)
+            unit = ELEMENT_TYPES[data_type].num_bytes * _shares_of(kind, ranks)
             sizes = tuple(count * unit for count in _COUNTS)
             yield RunTask(kind, ranks, 0, library, sizes, data_type, op, iterations=1, warmup=0)
 
@@ -42,6 +42,6 @@ def checks(ranks: int, library: str) -> Iterator[RunTask]:
 def timings(ranks: int, library: str, sizes: Sequence[int], iterations: int) -> Iterator[RunTask]:
     """Each collective at all `sizes` (bytes), made multiples of a share of floats."""
     for kind in NAMED_KINDS:
-        unit = 4 * shares_of(kind, ranks)
+        unit = 4 * _shares_of(kind, ranks)
         rounded = dict.fromkeys(max(1, size // unit) * unit for size in sizes)
         yield RunTask(kind, ranks, 0, library, tuple(rounded), iterations=iterations, warmup=max(2, iterations // 4))

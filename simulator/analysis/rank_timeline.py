@@ -13,9 +13,9 @@ from hocket.simulator.intervals import reached_ps
 from hocket.simulator.prediction import Prediction
 from hocket.simulator.workload import NodeKind
 
-__all__ = ["MOST_BINS", "RankPart", "RankTimeline", "rank_parts_ps", "rank_shares", "rank_timeline"]
+__all__ = ["RankPart", "RankTimeline", "rank_parts_ps", "rank_shares", "rank_timeline"]
 
-MOST_BINS = 240
+_MOST_BINS = 240
 _MOST_ROWS = 32
 _MOST_RANKS = 1200  # that are told one by one
 _WHOLE = 10_000  # to which shares are rounded, so that they take little memory
@@ -46,7 +46,7 @@ def rank_timeline(prediction: Prediction) -> RankTimeline:
     if prediction.time_ps <= 0:
         return RankTimeline(())
     workload = prediction.workload
-    shares = workload.by_rank(np.rint(_shares(prediction, MOST_BINS) * _WHOLE).astype(np.int16))
+    shares = workload.by_rank(np.rint(_shares(prediction, _MOST_BINS) * _WHOLE).astype(np.int16))
     count = shares.shape[2]
     groups = alike(np.rint(shares.reshape(-1, count) * (20 / _WHOLE)).astype(np.int8), _MOST_ROWS)
     rows = tuple((group, _letters(shares[:, :, group.ranks].mean(axis=2))) for group in groups)

@@ -15,14 +15,14 @@ from hocket.simulator.astra.program import EVERYBODY, Action, AstraNodes, column
 from hocket.simulator.astra.setup import AstraSetup
 from hocket.simulator.astra.system import KIND_NAMES, AstraAlgorithm, Implementation
 
-__all__ = ["Collectives", "rings_of"]
+__all__ = ["Collectives"]
 
 _STREAMS_PER_GROUP = 1_000_000
 _ALL_GATHER = list(KIND_NAMES).index(CollectiveType.ALL_GATHER)
 _IN_GROUPS_OF_MANY = Implementation("ring", AstraAlgorithm.RING, -1, False)
 
 
-def rings_of(setup: AstraSetup, kind: int, group: tuple[int, ...] | None) -> list[tuple[Implementation, int]]:
+def _rings_of(setup: AstraSetup, kind: int, group: tuple[int, ...] | None) -> list[tuple[Implementation, int]]:
     """Algorithm and size of every logical dimension that a collective runs on; `group` None: of everybody."""
     configured = setup.implementations[kind]
     if group is not None and len(group) < setup.num_ranks:
@@ -178,7 +178,7 @@ class Collectives:
         if not self.setup.implementations[kind]:
             raise FormatError(f"{self.setup.system_path}: {name}-implementation is missing, and the workload needs it")
         group = None if ranks is None else tuple(ranks)
-        for implementation, size in rings_of(self.setup, kind, group):
+        for implementation, size in _rings_of(self.setup, kind, group):
             algorithm = implementation.algorithm
             is_tree = algorithm is AstraAlgorithm.DOUBLE_BINARY_TREE
             if (is_tree or algorithm is AstraAlgorithm.HALVING_DOUBLING) and size & (size - 1):

@@ -22,7 +22,7 @@ from hocket.simulator import (
     simulate_traces,
 )
 from hocket.simulator.analysis import latency_table, prediction_json, queue_table, queue_use_table, tables
-from hocket.simulator.simulation import engine_job
+from hocket.simulator.engine_run import engine_job
 from hocket.simulator.traces import Hardware, workload_of
 from hocket.topology import Topology, load, routing_of
 

@@ -24,10 +24,10 @@ from hocket.workload.completion.grid import PIPELINE, RankGrid
 from hocket.workload.completion.known import KnownRanks
 from hocket.workload.completion.messages import channels_of, pipeline_dimension
 
-__all__ = ["COMPLETED_FROM", "Completion"]
+__all__ = ["Completion"]
 
 #: The attribute of a filled trace's metadata that has the known rank's number.
-COMPLETED_FROM = "completed_from"
+_COMPLETED_FROM = "completed_from"
 _EVERYBODY = ("", "0")
 # The number of the ranks of a group in their order (`_Counterparts`), and which of the groups with these ranks.
 _GroupKey = tuple[int, int]
@@ -120,7 +120,7 @@ class Completion:
         metadata |= {"rank": rank, "world_size": self.num_ranks}
         if rank in self._known.traces:
             return replace(role.trace, metadata=metadata)
-        metadata |= {COMPLETED_FROM: role.template, "assumptions": self.notes}
+        metadata |= {_COMPLETED_FROM: role.template, "assumptions": self.notes}
         moved = replace(
             role.trace,
             metadata=metadata,

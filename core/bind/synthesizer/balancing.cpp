@@ -37,8 +37,6 @@ nb::tuple plan(const Alternatives& alternatives, In<int32_t> pair, In<int64_t> b
 void bind_balancing(nb::module_& m) {
   nb::class_<Alternatives>(m, "Alternatives")
       .def("__init__", &init_alternatives, "graph"_a, "relays"_a, "weight"_a, "most"_a)
-      .def_prop_ro("num_paths", [](const Alternatives& self) { return self.path_hops.size(); })
-      .def_prop_ro("num_ports", [](const Alternatives& self) { return self.num_ports; })
       .def_prop_ro("hops",
                    [](const Alternatives& self) {
                      const auto& hops = self.hop_links;

@@ -8,17 +8,11 @@
 #include "hocket/error.hpp"
 #include "hocket/schedule/dependencies.hpp"
 #include "hocket/schedule/link_use.hpp"
+#include "hocket/splitmix.hpp"
 #include "replay.hpp"
 
 namespace hocket::schedule {
 namespace {
-
-uint64_t mix(uint64_t value) {  // splitmix64's finalizer
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
 
 /// What a schedule comes to at some times, in hashes: of each transfer the contributions that it sends, and of each
 /// chunk those that its ranks have in the end.
@@ -28,7 +22,9 @@ struct Contents {
 
 /// A sum of mixed ranks, so that the order in which contributions come does not count, as it does not for a sum.
 Contents contents(const Transfers& transfers, std::span<const Picoseconds> start, std::span<const Picoseconds> finish) {
-  const auto own = [&](int32_t node) -> uint64_t { return transfers.graph->is_switch(node) ? 0 : mix(node + 1); };
+  const auto own = [&](int32_t node) -> uint64_t {
+    return transfers.graph->is_switch(node) ? 0 : splitmix64(node + 1);
+  };
   std::vector<uint64_t> sent(transfers.size()), kept(transfers.num_chunks), held(transfers.graph->num_nodes());
   std::vector<bool> counted(transfers.graph->num_nodes());
   const ChunkIndex index(transfers);
@@ -48,7 +44,7 @@ Contents contents(const Transfers& transfers, std::span<const Picoseconds> start
         });
     for (const int32_t id : ids) {
       const int32_t rank = transfers.dst(id);
-      if (!counted[rank]) kept[chunk] += mix(held[rank] ^ own(rank));
+      if (!counted[rank]) kept[chunk] += splitmix64(held[rank] ^ own(rank));
       counted[rank] = true;
     }
   }

@@ -8,6 +8,7 @@
 #include "dense_event_queue.hpp"
 #include "hocket/error.hpp"
 #include "hocket/huge_pages.hpp"
+#include "hocket/splitmix.hpp"
 #include "link_loads.hpp"
 #include "network/packet/network.hpp"
 
@@ -17,9 +18,9 @@ namespace {
 /// Numbers that look like chance, the same on every machine: integers alone.
 class Chance {
  public:
-  explicit Chance(uint64_t seed) : state_(mix(seed)) {}
+  explicit Chance(uint64_t seed) : state_(splitmix64(seed)) {}
 
-  uint64_t next() { return mix(state_ += kStep); }
+  uint64_t next() { return splitmix64(state_ += kSplitMixStep); }
   /// A number below `bound`, all alike.
   int64_t below(int64_t bound) {
     return static_cast<int64_t>(static_cast<unsigned __int128>(next()) * static_cast<uint64_t>(bound) >> 64);
@@ -40,7 +41,6 @@ class Chance {
   }
 
  private:
-  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;  // of splitmix64
   uint64_t state_;
 };
 
@@ -96,7 +96,7 @@ class TrafficRun {
       const auto choices = [&](const std::vector<int64_t>& offset) {
         return Origin::Choices{offset[rank], offset[rank + 1] - offset[rank]};
       };
-      origins_.push_back({.chance = Chance(traffic.seed ^ mix(rank)),
+      origins_.push_back({.chance = Chance(traffic.seed ^ splitmix64(rank)),
                           .near = choices(traffic.near),
                           .far = choices(traffic.far),
                           .gap_ps = traffic.window > 0 ? 0 : traffic.gap_ps[rank]});

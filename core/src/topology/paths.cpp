@@ -9,18 +9,11 @@
 #include "destination_modulo.hpp"
 #include "hocket/columns.hpp"
 #include "hocket/error.hpp"
+#include "hocket/splitmix.hpp"
 #include "next_links.hpp"
 
 namespace hocket::topology {
 namespace {
-
-/// splitmix64 (Steele, Lea, Flood, OOPSLA 2014): all bits of the result depend on all of both values.
-uint64_t mixed(uint64_t hash, uint64_t value) {
-  hash += 0x9e3779b97f4a7c15u + value;
-  hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9u;
-  hash = (hash ^ hash >> 27) * 0x94d049bb133111ebu;
-  return hash ^ hash >> 31;
-}
 
 /// What links cost when those of a class count as its best: a switch does not know what is left of a link, so one that
 /// is degraded, or slower than its like, is one more that it may take. Other classes stay apart: nothing goes over a
@@ -87,7 +80,7 @@ class Walker {
       case Routing::kEcmp: {
         uint64_t hash = seed_;
         for (const int64_t value : {int64_t{node}, int64_t{src}, int64_t{dst}, flow}) {
-          hash = mixed(hash, static_cast<uint64_t>(value));
+          hash = splitmix64(hash + static_cast<uint64_t>(value));
         }
         return links[hash % links.size()];
       }

@@ -7,16 +7,15 @@
 #include <vector>
 
 #include "../../src/simulator/dense_event_queue.hpp"
+#include "hocket/splitmix.hpp"
 
 namespace hocket::simulator {
 namespace {
 
-/// splitmix64: the same numbers on every machine.
 uint64_t next_random(uint64_t& state) {
-  uint64_t z = (state += 0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
+  const uint64_t number = splitmix64(state);
+  state += kSplitMixStep;
+  return number;
 }
 
 template <class Queue>

@@ -10,6 +10,8 @@
 #include <set>
 #include <vector>
 
+#include "hocket/splitmix.hpp"
+
 namespace hocket::simulator {
 namespace {
 
@@ -18,14 +20,12 @@ double value(const Rate& rate) {
   return static_cast<double>(rate.units) / static_cast<double>(rate.among) / kUnitsPerByte;
 }
 
-/// splitmix64
 struct Random {
   uint64_t state;
   uint64_t below(uint64_t bound) {
-    uint64_t z = (state += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return (z ^ (z >> 31)) % bound;
+    const uint64_t number = splitmix64(state);
+    state += kSplitMixStep;
+    return number % bound;
   }
 };
 

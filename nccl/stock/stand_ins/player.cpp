@@ -19,7 +19,9 @@
 #include <thread>
 #include <vector>
 
+#include "checked_data.hpp"
 #include "gpu_runtime.hpp"
+#include "job.hpp"
 
 extern "C" void hocketTellWaiting();
 #ifdef __HIP_PLATFORM_AMD__
@@ -27,32 +29,9 @@ extern "C" ncclResult_t rcclGetAlgoInfo(ncclComm_t, int function, uint64_t count
                                         int calls, int* algorithm, int* protocol, int* channels);
 #endif
 
+using namespace hocket::player;
+
 namespace {
-
-struct Call {
-  std::string kind, comm;
-  size_t bytes = 0;
-  std::string type, operation;
-  int root = 0;
-  bool in_place = false;
-  size_t offset = 0;  // into the ranks' buffers: calls of a group have parts of their own
-};
-
-/** A line of the job: a group of calls, or something done to communicators. */
-struct Step {
-  std::string verb;  // calls, split, abort, destroy
-  std::vector<Call> calls;
-  std::string made, parent;
-  std::vector<int> colors;
-};
-
-struct Job {
-  std::vector<int> ranks_of_host;
-  int limit_s = 60;
-  std::string mode = "enqueue";  // choose: NCCL only says what it would take; move: data are checked
-  size_t most_bytes = 0;
-  std::vector<Step> steps;
-};
 
 std::atomic<long> progress{0};
 std::atomic<long> now_at{0};
@@ -69,110 +48,11 @@ void check(ncclResult_t result, const char* what) {
     fail(std::string(what) + " gave " + ncclGetErrorString(result) + ": " + ncclGetLastError(nullptr));
 }
 
-Job read_job(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) fail("cannot read " + path);
-  Job job;
-  int left_in_group = 0;
-  for (std::string text; std::getline(file, text);) {
-    std::stringstream line(text);
-    std::string verb;
-    line >> verb;
-    if (verb == "hosts") {
-      for (int ranks; line >> ranks;) job.ranks_of_host.push_back(ranks);
-    } else if (verb == "limit_s") {
-      line >> job.limit_s;
-    } else if (verb == "mode") {
-      line >> job.mode;
-    } else if (verb == "group") {
-      line >> left_in_group;
-      job.steps.push_back({"calls", {}, "", "", {}});
-    } else if (verb == "call") {
-      Call call;
-      line >> call.kind >> call.comm >> call.bytes >> call.type >> call.operation >> call.root >> call.in_place;
-      if (left_in_group == 0) job.steps.push_back({"calls", {}, "", "", {}});
-      auto& beside = job.steps.back().calls;
-      if (!beside.empty()) call.offset = (beside.back().offset + beside.back().bytes + 4095) / 4096 * 4096;
-      job.most_bytes = std::max(job.most_bytes, call.offset + call.bytes);
-      beside.push_back(call);
-      left_in_group = std::max(0, left_in_group - 1);
-    } else if (verb == "split") {
-      Step step{verb, {}, "", "", {}};
-      line >> step.made >> step.parent;
-      for (int color; line >> color;) step.colors.push_back(color);
-      job.steps.push_back(step);
-    } else if (verb == "abort" || verb == "destroy") {
-      Step step{verb, {}, "", "", {}};
-      line >> step.made;
-      job.steps.push_back(step);
-    } else if (!verb.empty()) {
-      fail("line of the job not understood: " + text);
-    }
-  }
-  return job;
-}
-
-const std::map<std::string, ncclDataType_t> kTypes = {
-    {"int8", ncclInt8},       {"uint8", ncclUint8},      {"int32", ncclInt32},     {"uint32", ncclUint32},
-    {"int64", ncclInt64},     {"uint64", ncclUint64},    {"float16", ncclFloat16}, {"float32", ncclFloat32},
-    {"float64", ncclFloat64}, {"bfloat16", ncclBfloat16}};
-const std::map<std::string, ncclRedOp_t> kOperations = {
-    {"sum", ncclSum}, {"prod", ncclProd}, {"max", ncclMax}, {"min", ncclMin}, {"avg", ncclAvg}};
-
-size_t width(const std::string& type) {
-  return type.back() == '4' ? 8 : type.back() == '2' ? 4 : type.back() == '6' ? 2 : 1;
-}
-
-double read_element(const char* data, size_t i, const std::string& type) {
-  auto as = [&](auto number) {
-    memcpy(&number, data + i * sizeof number, sizeof number);
-    return static_cast<double>(number);
-  };
-  if (type == "int8") return as(int8_t{});
-  if (type == "uint8") return as(uint8_t{});
-  if (type == "int32") return as(int32_t{});
-  if (type == "uint32") return as(uint32_t{});
-  if (type == "int64") return as(int64_t{});
-  if (type == "uint64") return as(uint64_t{});
-  if (type == "float16") return as(_Float16{});
-  if (type == "float32") return as(float{});
-  if (type == "float64") return as(double{});
-  uint32_t wide = static_cast<uint32_t>(as(uint16_t{})) << 16;
-  float value;
-  memcpy(&value, &wide, sizeof value);
-  return value;
-}
-
-void write_element(char* data, size_t i, const std::string& type, int value) {
-  auto as = [&](auto number) { memcpy(data + i * sizeof number, &number, sizeof number); };
-  if (type == "int8" || type == "uint8") return as(static_cast<int8_t>(value));
-  if (type == "int32" || type == "uint32") return as(static_cast<int32_t>(value));
-  if (type == "int64" || type == "uint64") return as(static_cast<int64_t>(value));
-  if (type == "float16") return as(static_cast<_Float16>(value));
-  if (type == "float32") return as(static_cast<float>(value));
-  if (type == "float64") return as(static_cast<double>(value));
-  auto single = static_cast<float>(value);
-  uint32_t bits;
-  memcpy(&bits, &single, sizeof bits);
-  as(static_cast<uint16_t>(bits >> 16));
-}
-
-/** What rank `rank` puts at place `i`: small, so that sums and products of all ranks are exact in every type. */
-int element(int rank, size_t i, bool product) {
-  auto mixed = static_cast<unsigned>(i * 2654435761U + static_cast<unsigned>(rank) * 40503U + 7U);
-  return product ? 1 + static_cast<int>((mixed >> 7) % 16 == 0) : static_cast<int>((mixed >> 9) % 5);
-}
-
 /** The communicators of one rank of this host. */
 struct Rank {
   int global = 0, device = 0;
   GPU(Stream_t) stream = nullptr;
   char *send = nullptr, *receive = nullptr;
-  struct Member {
-    ncclComm_t comm;
-    std::vector<int> members;  // global ranks, by rank in it
-    int rank;
-  };
   std::map<std::string, Member> comms;
 };
 
@@ -283,7 +163,7 @@ class Player {
     check(ncclGroupEnd(), "splitting a communicator");
     for (size_t i = 0; i < ranks_.size(); i++) {
       if (!made[i]) continue;
-      Rank::Member member{made[i], {}, 0};
+      Member member{made[i], {}, 0};
       for (int other : ranks_[i].comms[step.parent].members)
         if (step.colors[other] == step.colors[ranks_[i].global]) {
           if (other == ranks_[i].global) member.rank = static_cast<int>(member.members.size());
@@ -344,7 +224,7 @@ class Player {
   static bool gathers(const Call& call) { return call.kind == "all_gather"; }
 
   /** Where a call's input and output lie; in place, its input is a part of its output or the other way round. */
-  static std::pair<char*, char*> buffers(const Call& call, const Rank& rank, const Rank::Member& member) {
+  static std::pair<char*, char*> buffers(const Call& call, const Rank& rank, const Member& member) {
     size_t part = call.bytes / member.members.size() / width(call.type) * width(call.type);
     char *send = rank.send + call.offset, *receive = rank.receive + call.offset;
     if (!call.in_place) return {send, receive};
@@ -356,7 +236,7 @@ class Player {
   void enqueue(const Call& call, Rank& rank) {
     auto found = rank.comms.find(call.comm);
     if (found == rank.comms.end()) return;
-    const Rank::Member& member = found->second;
+    const Member& member = found->second;
     GPU(SetDevice)(rank.device);
     auto n = static_cast<int>(member.members.size());
     size_t count = call.bytes / width(call.type), part = count / n;
@@ -404,54 +284,19 @@ class Player {
     }
   }
 
-  /** What rank `me` of the communicator must hold at place `i` of its output. */
-  static double expected(const Call& call, const Rank::Member& member, size_t i, size_t part) {
-    bool product = call.operation == "prod";
-    const auto& members = member.members;
-    auto n = static_cast<int>(members.size());
-    if (call.kind == "all_gather") return element(members[i / part], i % part, product);
-    if (call.kind == "all_to_all") return element(members[i / part], member.rank * part + i % part, product);
-    if (call.kind == "broadcast") return element(members[call.root], i, product);
-    if (call.kind == "sendrecv") return element(members[(member.rank + n - 1) % n], i, product);
-    if (call.kind == "reduce_scatter") i += member.rank * part;
-    double value = element(members[0], i, product);
-    for (int r = 1; r < n; r++) {
-      double other = element(members[r], i, product);
-      value = call.operation == "prod"  ? value * other
-              : call.operation == "max" ? std::max(value, other)
-              : call.operation == "min" ? std::min(value, other)
-                                        : value + other;
-    }
-    bool whole = call.type.find("int") != std::string::npos;
-    if (whole) value = wrapped(value, call.type);
-    if (call.operation != "avg") return value;
-    return whole ? std::trunc(value / n) : value / n;
-  }
-
-  /** What an integer type holds of a larger number: sums of many ranks go round in 8 bits. */
-  static double wrapped(double value, const std::string& type) {
-    double range = std::ldexp(1.0, static_cast<int>(8 * width(type)));
-    value = std::fmod(value, range);
-    return type[0] == 'i' && value >= range / 2 ? value - range : value;
-  }
-
   void verify(const Call& call, Rank& rank) {
     auto found = rank.comms.find(call.comm);
     if (found == rank.comms.end()) return;
-    const Rank::Member& member = found->second;
+    const Member& member = found->second;
     size_t count = call.bytes / width(call.type), part = count / member.members.size();
     if (call.kind == "reduce" && member.rank != call.root) return;
     if (call.kind == "all_gather" || call.kind == "all_to_all") count = part * member.members.size();
     if (call.kind == "reduce_scatter") count = part;
     char* out = buffers(call, rank, member).second;
     size_t wrong = 0, first = 0;
-    double tolerance = call.operation == "avg" ? (call.type == "bfloat16"  ? 0.02
-                                                  : call.type == "float16" ? 4e-3
-                                                                           : 1e-5)
-                                               : 0;
     for (size_t i = 0; i < count; i++) {
       double want = expected(call, member, i, std::max<size_t>(part, 1)), got = read_element(out, i, call.type);
-      if (std::abs(want - got) <= tolerance * std::max(1.0, std::abs(want))) continue;
+      if (std::abs(want - got) <= tolerance(call) * std::max(1.0, std::abs(want))) continue;
       if (wrong++ == 0) first = i;
     }
     results_ << R"({"step":)" << now_at << R"(,"rank":)" << rank.global << R"(,"kind":")" << call.kind
@@ -506,7 +351,12 @@ int main(int count, char** arguments) {
   mallopt(M_MMAP_THRESHOLD, 1 << 20);  // what is large and freed is given back, and not kept by each thread
   std::string path = arguments[1];
   this_host = atoi(arguments[2]);
-  Job job = read_job(path);
+  Job job;
+  try {
+    job = read_job(path);
+  } catch (const std::runtime_error& error) {
+    fail(error.what());
+  }
   std::thread(watch, job.limit_s).detach();
   size_t slash = path.rfind('/');
   Player player(job, this_host, slash == std::string::npos ? "." : path.substr(0, slash));

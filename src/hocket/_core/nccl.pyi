@@ -185,6 +185,3 @@ class CommunicatorRules:
 
 def limits_channels(algorithm: int, nodes: int) -> bool:
     """Whether NCCL limits a tuner's number of channels to those there are; else the plugin passes none on."""
-
-def limits_chunks(algorithm: int) -> bool:
-    """Whether NCCL limits a tuner's chunk to its buffers; else the plugin only lowers it."""

@@ -204,8 +204,8 @@ def test_traces_say_how_uneven_inputs_are_cut(traces: TraceSet) -> None:
 
 def test_lists_of_tensors_of_different_sizes_are_described_in_bytes() -> None:
     torch = pytest.importorskip("torch")
-    from hocket.plugin.torch.describe import describer
     from hocket.plugin.torch.groups import CollectedGroup
+    from hocket.plugin.torch.python.describe import describer
     from hocket.plugin.torch.signature import signatures
 
     (signature,) = [signature for signature in signatures() if signature.op == "alltoall_"]

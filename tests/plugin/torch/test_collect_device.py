@@ -41,8 +41,8 @@ def test_a_wait_on_a_device_is_not_the_end(tmp_path: Path) -> None:
 
 def test_the_stream_that_is_current_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
-    from hocket.plugin.torch.describe import describer
     from hocket.plugin.torch.groups import CollectedGroup
+    from hocket.plugin.torch.python.describe import describer
     from hocket.plugin.torch.signature import signatures
 
     (signature,) = [signature for signature in signatures() if signature.op == "allgather_"]

@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "hocket/splitmix.hpp"
+
 namespace hocket::synthesizer {
 
 /// The finalizer of MurmurHash3: a bijection of 64 bits whose output bits all depend on every input bit.
@@ -14,11 +16,12 @@ inline uint64_t hash(uint64_t value) {
   return value ^ (value >> 33);
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every machine, unlike <random>'s distributions.
+/// SplitMix (Steele, Lea, Flood 2014) with the finalizer above: the same numbers on every machine, unlike <random>'s
+/// distributions.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(hash(seed)) {}
-  uint64_t next() { return hash(state_ += 0x9e3779b97f4a7c15ULL); }
+  uint64_t next() { return hash(state_ += kSplitMixStep); }
   /// A number in 0..limit-1.
   uint64_t below(uint64_t limit) { return next() % limit; }
 

@@ -17,6 +17,10 @@ SizeRange whole(const SizeRange& per_rank, uint64_t ranks) {
   return {times(per_rank.least, 0), times(per_rank.most, ranks - 1)};
 }
 
+/// Whether NCCL limits a tuner's chunk to what its buffers hold. It takes those of rings and trees for all: of NVLS,
+/// whose buffers are smaller, a larger chunk than its own would not fit (`calcCollChunking`).
+bool limits_chunks(int32_t algorithm) { return algorithm == kTree || algorithm == kRing || algorithm == kPat; }
+
 }  // namespace
 
 // The number of channels that a rule asks for is the most in NCCL, and these algorithms take their own number whatever
@@ -25,8 +29,6 @@ bool limits_channels(int32_t algorithm, int64_t nodes) {
   const bool collnet = algorithm == kCollNetDirect || algorithm == kCollNetChain;
   return !collnet && !(algorithm == kNvls && nodes > 1);
 }
-
-bool limits_chunks(int32_t algorithm) { return algorithm == kTree || algorithm == kRing || algorithm == kPat; }
 
 CommunicatorRules::CommunicatorRules(const TunerTable& table, const TunerShape& shape) : nodes_(shape.nodes) {
   for (size_t at = 0; at < table.rules.size(); ++at) {

@@ -14,7 +14,7 @@ int32_t num_words(const ChunkBlock& block) {
 
 }  // namespace
 
-uint64_t RoundSearch::lot(uint64_t what) const { return hash(round_salt_ + what * 0x9e3779b97f4a7c15ULL); }
+uint64_t RoundSearch::lot(uint64_t what) const { return hash(round_salt_ + what * kSplitMixStep); }
 
 /// Settles this round for every link into the representative, and perhaps later ones; returns the number of picks.
 int32_t RoundSearch::pick(int32_t orbit) {

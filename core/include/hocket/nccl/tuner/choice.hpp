@@ -35,10 +35,6 @@ struct TunerChoice {
 /// over several nodes, it starts as many as it is told, there or not (`scheduleCollTasksToPlan`).
 bool limits_channels(int32_t algorithm, int64_t nodes);
 
-/// Whether NCCL limits a tuner's chunk to what its buffers hold. It takes those of rings and trees for all: of NVLS,
-/// whose buffers are smaller, a larger chunk than its own would not fit (`calcCollChunking`).
-bool limits_chunks(int32_t algorithm);
-
 /// The rules of a table that may apply on one communicator. Immutable: any thread may ask.
 class CommunicatorRules {
  public:

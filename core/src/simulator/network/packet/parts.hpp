@@ -9,26 +9,19 @@
 #include "../flight.hpp"
 #include "hocket/huge_pages.hpp"
 #include "hocket/simulator/packets.hpp"
+#include "hocket/splitmix.hpp"
 #include "hocket/topology/paths.hpp"
 #include "line_table.hpp"
 #include "rate_control.hpp"
 
 namespace hocket::simulator {
 
-/// A number that looks like chance, always the same for the same number (splitmix64, Steele et al. 2014).
-inline uint64_t mix(uint64_t number) {
-  number += 0x9e3779b97f4a7c15u;
-  number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9u;
-  number = (number ^ number >> 27) * 0x94d049bb133111ebu;
-  return number ^ number >> 31;
-}
-
 /// What a path takes of a message, in whole packets: cuts lie where shares say, shifted by a part of a packet that
 /// differs from message to message, so that single packets of many messages spread too.
 inline int64_t part_of_message(const PacketSettings& settings, int64_t share_before, int64_t share, int64_t bytes,
                                uint64_t number) {
   const int64_t payload = settings.formats[0].payload_bytes, packets = settings.formats[0].packets(bytes);
-  const auto shift = static_cast<int64_t>(mix(settings.seed ^ number) % topology::kWholeShare);
+  const auto shift = static_cast<int64_t>(splitmix64(settings.seed ^ number) % topology::kWholeShare);
   const auto cut = [&](int64_t shares) {
     const auto whole = (static_cast<__int128>(packets) * shares + shift) / topology::kWholeShare;
     return std::min(bytes, static_cast<int64_t>(whole) * payload);

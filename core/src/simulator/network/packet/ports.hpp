@@ -225,8 +225,8 @@ class Ports {
     const int64_t waiting = output.level.now_bytes();
     if (waiting <= kind.mark_from) return false;
     if (waiting > kind.mark_all) return true;
-    const uint64_t drawn =
-        mix(settings_.seed ^ mix(static_cast<uint64_t>(link)) ^ static_cast<uint64_t>(output.marks_asked++));
+    const uint64_t drawn = splitmix64(settings_.seed ^ splitmix64(static_cast<uint64_t>(link)) ^
+                                      static_cast<uint64_t>(output.marks_asked++));
     const __int128 likely = static_cast<__int128>(waiting - kind.mark_from) * settings_.rate.most_ppm;
     return static_cast<__int128>(drawn % kMillion) * (kind.mark_all - kind.mark_from) < likely;
   }

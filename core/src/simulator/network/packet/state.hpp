@@ -47,8 +47,8 @@ class PacketState {
  protected:
   struct Hash {
     size_t operator()(const Connection& connection) const {
-      return mix(connection.stretch ^ static_cast<uint64_t>(connection.owner) << 40 ^
-                 static_cast<uint64_t>(connection.path) << 24);
+      return splitmix64(connection.stretch ^ static_cast<uint64_t>(connection.owner) << 40 ^
+                        static_cast<uint64_t>(connection.path) << 24);
     }
   };
 

@@ -7,8 +7,8 @@ import torch
 import torch.distributed as dist
 
 from hocket.plugin.torch import interfaces
-from hocket.plugin.torch.device_times import has_streams
 from hocket.plugin.torch.groups import CollectedGroup
+from hocket.plugin.torch.python.device_times import has_streams
 from hocket.plugin.torch.signature import ABSENT, Detail, Signature
 
 __all__ = ["Arguments", "describer", "is_async_reader", "on_device", "stream_of", "tensor_reader"]
