@@ -120,6 +120,11 @@ class NcclCalibration:
         same = (each for each in self.fits if (each.kind, each.ranks, each.nodes) == (kind, ranks, nodes))
         return next(same, None)
 
+    def noise(self, kind: str, ranks: int, nodes: int) -> float:
+        """That of a curve; 0 where it was not measured."""
+        fit = self.fit(kind, ranks, nodes)
+        return 0.0 if fit is None else fit.noise
+
     def times_us(self, model: NcclModel, collective: str, sizes: Sequence[int]) -> NDArray[np.float64]:
         """Of a collective (NCCL's name) of the model's ranks at sizes in bytes (NCCL's: the whole buffer), by algorithm
         and protocol (7 x 3 x sizes); nan: not measured, nor within one doubling of what was."""

@@ -98,6 +98,8 @@ class MeasuredTimes(Protocol):
 
     def times_us(self, model: "NcclModel", collective: str, sizes: Sequence[int]) -> NDArray[np.float64]: ...
 
+    def noise(self, kind: str, ranks: int, nodes: int) -> float: ...
+
 
 class NcclModel:
     """The channels that NCCL finds on `nodes` machines, and its choices over them, by the release that reads the

@@ -3,7 +3,7 @@
 from hocket.nccl.tuning.constants import write_constants
 from hocket.nccl.tuning.measured import Timing, Winners, find_winners
 from hocket.nccl.tuning.predicted import model_choices, predicted_rules
-from hocket.nccl.tuning.rules import TunerRule, rules_of, write_rules
+from hocket.nccl.tuning.rules import TunerRule, rules_of, rules_text, write_rules
 
 __all__ = [
     "Timing",
@@ -13,6 +13,7 @@ __all__ = [
     "model_choices",
     "predicted_rules",
     "rules_of",
+    "rules_text",
     "write_constants",
     "write_rules",
 ]

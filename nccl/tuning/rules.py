@@ -13,7 +13,7 @@ from hocket.nccl.choice import NcclChoice
 from hocket.nccl.names import ALGORITHMS
 from hocket.nccl.tuning.measured import Winners
 
-__all__ = ["ALGORITHM_WORDS", "TunerRule", "rules_of", "write_rules", "written_range"]
+__all__ = ["ALGORITHM_WORDS", "TunerRule", "rules_of", "rules_text", "write_rules", "written_range"]
 
 _BY_BLOCK = ("AllGather", "ReduceScatter")
 _SPELLED = {"CollNetDirect": "collnet_direct", "CollNetChain": "collnet_chain", "NVLSTree": "nvls_tree"}
@@ -79,8 +79,13 @@ def _merged(curves: list[list[TunerRule]]) -> Iterator[TunerRule]:
 
 
 def write_rules(rules: Iterable[TunerRule], path: Path | str, notes: Iterable[str]) -> None:
-    """The table, whole or not at all; `notes` stand above it as comments. Without ranges of nodes, sizes per rank and
-    exceptions NVIDIA's example tuner reads it too."""
+    """The table of `rules_text`, whole or not at all."""
+    write_file(path, rules_text(rules, notes))
+
+
+def rules_text(rules: Iterable[TunerRule], notes: Iterable[str]) -> str:
+    """The table; `notes` stand above it as comments. Without ranges of nodes, sizes per rank and exceptions NVIDIA's
+    example tuner reads it too."""
     listed = list(rules)
     by_block = any(rule.per_rank for rule in listed)
     one_each = all(low == high for rule in listed for low, high in (rule.nodes, rule.ranks))
@@ -103,7 +108,7 @@ def write_rules(rules: Iterable[TunerRule], path: Path | str, notes: Iterable[st
                 written_range(rule.ranks),
             )
         )
-    write_file(path, text.getvalue())
+    return text.getvalue()
 
 
 def _spelled(choice: NcclChoice | None) -> tuple[str | int, ...]:

@@ -14,10 +14,11 @@ from hocket.topology import Topology
 from hocket.translator.bundle.calls import CallPrograms
 from hocket.translator.bundle.contest import Compared
 from hocket.translator.bundle.device_target import DeviceTarget
-from hocket.translator.bundle.manifest import MANIFEST, Bundle, read_bundle
+from hocket.translator.bundle.manifest import MANIFEST, TUNER_TABLE, Bundle, read_bundle
 from hocket.translator.bundle.plan_registration import REGISTRATION
 from hocket.translator.bundle.plan_target import PlanTarget
 from hocket.translator.bundle.sources import Source, Sources, read_source, sources_of
+from hocket.translator.bundle.stock_table import StockTable, table_readme
 from hocket.translator.bundle.target import README, SCRIPT, Target, Written, XmlTarget
 from hocket.translator.costs import priced_profile, priced_protocols
 from hocket.translator.launching import machines
@@ -63,13 +64,15 @@ def write_bundle(
     costs: Costs | None = None,
     sizes: Sequence[int] = (),
     stock_ps: Callable[[int], int] | None = None,
+    stock_table: Callable[[Sequence[tuple[int, int]]], StockTable | None] | None = None,
 ) -> BundleReport:
     """Writes a folder of the programs of files, or of what was made and has a name, for the lowering's calls of
     `min_bytes` to `max_bytes` (0: the largest size of a source), in place, out of place or (None) both. Each schedule
     is lowered in several ways; each size is served by the program that is the quickest by simulation. Files have names
     of their own. `groups` as in `Bundle`; `costs`: what the runtime's kernels take, where that was measured; `sizes`:
     at which programs are compared, beside the sources' own; `stock_ps`: what the stock library takes for a size, which
-    no file serves where that is less.
+    no file serves where that is less; `stock_table`: the table of the library's own settings, if any are to be had, for
+    the sizes (least, most) that no file serves; a bundle may be that alone.
 
     Every program is proved before anything is written. A folder that is there is replaced when it is a
     bundle of the same collective, ranks and root.
@@ -94,9 +97,11 @@ def write_bundle(
         served.append(CallPrograms(sources, target, replace(asked, in_place=call), most, sizes, stock_ps, like))
     compared = {size: served[0].compared(size) for size in sizes}
     made = [(call, window) for call in served for window in call.windows]
-    if not made and any(call.left for call in served):
+    left = _joined([(one.min_bytes, one.max_bytes) for call in served for one in call.left])
+    table = stock_table(left) if stock_table and left else None
+    if not made and left and table is None:
         raise NothingToGain("the stock library is the quickest at every size", compared)
-    if not made:
+    if not made and table is None:
         raise ScheduleError(f"{members[0].path}: no file is for {'in-place' if calls[0] else 'out-of-place'} calls")
     parts = [call.file(window, number, len(made)) for number, (call, window) in enumerate(made, 1)]
     nodes, per_node = machines(sources.topology, sources.ranks, target.ranks_per_node)
@@ -111,9 +116,10 @@ def write_bundle(
         ranks_per_node=per_node,
         groups=tuple(groups),
         files=tuple(file for file, _ in parts),
+        tuned=() if table is None else table.settings,
     )
     written = [written for _, written in parts]
-    _write(folder, bundle, written, target)
+    _write(folder, bundle, written, target, table)
     return BundleReport(bundle, sum(one.proofs for one in written), _remarks(served, target, sources), compared)
 
 
@@ -153,7 +159,7 @@ def check_replaceable(folder: Path) -> Bundle | None:
     if not (folder / MANIFEST).is_file():
         raise HocketError(f"{folder}: exists and is no bundle; give a new folder")
     bundle = read_bundle(folder)
-    known = {MANIFEST, README, SCRIPT, REGISTRATION, *(file.path for file in bundle.files)}
+    known = {MANIFEST, README, SCRIPT, REGISTRATION, TUNER_TABLE, *(file.path for file in bundle.files)}
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     if found - known:
         raise HocketError(
@@ -172,11 +178,32 @@ def _check_same(folder: Path, earlier: Bundle, sources: Sources) -> None:
         )
 
 
-def _write(folder: Path, bundle: Bundle, written: Sequence[Written], target: Target) -> None:
+def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges of sizes (both ends included), those that meet as one."""
+    found: list[tuple[int, int]] = []
+    for least, most in sorted(ranges):
+        if found and least <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(found[-1][1], most)
+        else:
+            found.append((least, most))
+    return found
+
+
+def _write(folder: Path, bundle: Bundle, written: Sequence[Written], target: Target, table: StockTable | None) -> None:
+    companions = target.companions(bundle) if bundle.files else {README: _of_table(bundle)}
+    if table is not None:
+        companions[README] += table_readme(table.settings)
     with atomic_folder(folder) as temporary:
         for file, one in zip(bundle.files, written, strict=True):
             write_file(temporary / file.path, one.text)
         manifest = msgspec.json.format(msgspec.json.encode(bundle), indent=1)
         write_file(temporary / MANIFEST, manifest + b"\n")
-        for name, text in target.companions(bundle).items():
+        if table is not None:
+            write_file(temporary / TUNER_TABLE, table.text)
+        for name, text in companions.items():
             write_file(temporary / name, text, 0o777 if name == SCRIPT else 0o666)
+
+
+def _of_table(bundle: Bundle) -> str:
+    """The beginning of the README of a bundle without programs."""
+    return f"# {bundle.collective} on {bundle.ranks} ranks of {bundle.topology}, by stock NCCL alone\n"

@@ -11,10 +11,22 @@ from hocket.base.reading import read_text
 from hocket.schedule import Kind
 from hocket.translator.targets import RUNTIMES
 
-__all__ = ["MANIFEST", "PROGRAMS", "Bundle", "BundleFile", "Predicted", "is_bundle", "read_bundle"]
+__all__ = [
+    "MANIFEST",
+    "PROGRAMS",
+    "TUNER_TABLE",
+    "Bundle",
+    "BundleFile",
+    "Predicted",
+    "SettingTime",
+    "StockSetting",
+    "is_bundle",
+    "read_bundle",
+]
 
 MANIFEST = "bundle.json"
 PROGRAMS = "algorithms"  # the folder of its programs: runtimes read all files there
+TUNER_TABLE = "tuner.csv"  # of settings of stock NCCL, for its tuner plugin
 FORMAT = "hocket.bundle"
 VERSION = 1
 
@@ -60,8 +72,28 @@ class BundleFile(msgspec.Struct, frozen=True, kw_only=True):
         return inside and size_bytes % (self.chunks * lcm(element_bytes, self.alignment)) == 0
 
 
+class SettingTime(msgspec.Struct, frozen=True):
+    """What stock NCCL takes for a call of `size_bytes` by a setting, and by its own choice, `own`."""
+
+    size_bytes: _Positive
+    time_ps: _Count
+    own: str
+    own_ps: _Count
+
+
+class StockSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule of a bundle's tuner table: stock NCCL takes `algorithm`, such as Ring/LL128, for calls of `min_bytes` to
+    `max_bytes` (inclusive), which no program serves."""
+
+    algorithm: str
+    min_bytes: _Count
+    max_bytes: _Positive
+    predicted: tuple[SettingTime, ...]
+
+
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """A collective's programs for one runtime; `files` in the order in which the runtime looks at them.
+    """A collective's programs for one runtime; `files` in the order in which the runtime looks at them. `tuned`: the
+    rules of its tuner table, where stock NCCL is left a size at which it has a quicker setting than its own choice.
 
     `nodes`: machines of the topology that the ranks are on; `ranks_per_node`: of each (0: they differ). `groups`: ranks
     of the job, in group order, of the groups that it is for (none: of any that is as large); GPU runtimes know none."""
@@ -78,6 +110,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     ranks_per_node: _Count = 0
     groups: tuple[tuple[_Count, ...], ...] = ()
     files: tuple[BundleFile, ...]
+    tuned: tuple[StockSetting, ...] = ()
 
     def serving(self, size_bytes: int, element_bytes: int, in_place: bool) -> BundleFile | None:
         """The file that a call would run; None: the runtime's own algorithm."""

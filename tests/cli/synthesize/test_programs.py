@@ -105,12 +105,29 @@ def test_measured_costs_choose(tmp_path: Path) -> None:
     assert "here" in found["assumed"][0]
 
 
-def test_the_stock_library_runs_on_the_same_degraded_links(tmp_path: Path) -> None:
-    slow = ("--degrade", "npu:3=0.5")
-    found = made(tmp_path / "b", "all_gather", MACHINE, "4MiB", "device", *slow)
+def test_the_stock_library_takes_longer_on_the_same_degraded_links(tmp_path: Path) -> None:
+    """Longer than its model says by what its messages take longer: some of its programs, chunk by chunk, take more than
+    its model says even where nothing is slower."""
+
+    def simulated_ps(*more: str) -> int:
+        done = in_process.hocket("simulate", "all_gather", "-t", MACHINE, "-s", "64MiB", *more, "--json", "-")
+        return int(json.loads(done.stdout)["time_ps"])
+
+    slow = ("--degrade", "npu:3=0.1")
+    found = made(tmp_path / "b", "all_gather", MACHINE, "64MiB", "device", *slow)
     assert "NCCL 2.30" in found["stock"] and "chunk by chunk" in found["stock"]
-    done = in_process.hocket("simulate", "all_gather", "-t", MACHINE, "-s", "4MiB", *slow, "--json", "-")
-    assert found["rows"][0]["stock"]["time_ps"] == json.loads(done.stdout)["time_ps"]
+    longer_ps = simulated_ps(*slow) - simulated_ps("--algorithm", "nccl")
+    assert found["rows"][0]["stock"]["time_ps"] == simulated_ps() + longer_ps > simulated_ps()
+
+
+def test_the_stock_library_takes_longer_on_an_oversubscribed_fabric(tmp_path: Path) -> None:
+    """As the programs that it is compared with, whose links are the same."""
+    fabric = "dgx-h100:nodes=2,gpus=4,fabric=fat_tree,leaf=1"
+    fast, slow = (
+        made(tmp_path / name, "all_gather", spec, "64MiB", "executor", "--engine", "native:ring")["rows"][0]
+        for name, spec in (("a", fabric), ("b", f"{fabric},oversubscription=8"))
+    )
+    assert slow["stock"]["time_ps"] > slow["bound_ps"] > 2 * fast["stock"]["time_ps"]
 
 
 def test_of_nodes_that_lack_something_no_time_of_the_library_is_known_and_why_is_said(tmp_path: Path) -> None:

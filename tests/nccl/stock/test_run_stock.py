@@ -89,6 +89,20 @@ def test_both_plugins_are_loaded_and_heard(tmp_path: Path, source: Path) -> None
 
 
 @RELEASES
+def test_the_table_of_a_bundle_is_obeyed(tmp_path: Path, source: Path) -> None:
+    """NCCL takes the setting where the bundle leaves a size to it, and its own choice elsewhere."""
+    bundle = tmp_path / "bundle"
+    asked = ["synthesize", "all_reduce", "-t", "p5:nodes=2", "-s", "32MiB..128MiB:2", "--engine", "native:ring"]
+    done = hocket(*asked, "--for", "executor", "-o", str(bundle))
+    assert done.returncode == ExitCode.DONE and (bundle / "tuner.csv").exists(), done.stderr
+    sizes = ["-c", "all_reduce", "--min", "64MiB", "--max", "128MiB"]
+    said = run(source, tmp_path / "run", "-t", "p5:nodes=2", *sizes, "--table", str(bundle / "tuner.csv"))
+    rows = [line.split() for line in said.splitlines() if line.startswith("all_reduce")]
+    assert any("64" in row and "Ring/LL128" in row for row in rows)
+    assert any("128" in row and "NVLSTree/Simple" in row for row in rows)
+
+
+@RELEASES
 def test_what_is_launched_is_recorded(tmp_path: Path, source: Path) -> None:
     arguments = ["-t", "dgx-h100", "-c", "all_gather", "--min", "1MiB", "--max", "1MiB", "--do", "enqueue"]
     run(source, tmp_path / "run", *arguments)

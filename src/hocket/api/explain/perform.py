@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from hocket.base.files import write_json
 from hocket.base.text import printable_lines
 from hocket.base.units import format_bytes
 from hocket.schedule import Kind
-from hocket.translator.bundle import read_bundle
-from hocket.translator.bundle.manifest import is_bundle
+from hocket.translator.bundle import Bundle, read_bundle
+from hocket.translator.bundle.manifest import TUNER_TABLE, is_bundle
 from hocket.translator.msccl.profiles import DEVICE_RUNTIME
 from hocket.translator.mscclpp import PLAN_RUNTIME
 from hocket.translator.selection.device import select_for_device
@@ -41,16 +42,32 @@ def perform(request: Explanation, progress: Progress) -> ExplanationResult:
     call = RuntimeCall(Kind(request.collective), size_bytes, dtype.name, request.ranks, request.in_place)
     paths = [Path(path) for path in request.paths]
     of_folder = len(paths) == 1 and paths[0].is_dir()
-    if request.runtime == DEVICE_RUNTIME.name and of_folder and is_bundle(paths[0]):
-        return _written(ExplanationResult(request, call, select_for_device(paths[0], call)))
-    files = _in_folder(paths[0], request.runtime) if of_folder else paths
-    if request.runtime != PLAN_RUNTIME:
-        found = select(files, call, request.runtime)
-    elif of_folder and is_bundle(paths[0]):
-        found = select_in_bundle(paths[0], call)
-    else:
-        found = select_plan(files, call)
+    bundle = read_bundle(paths[0]) if of_folder and is_bundle(paths[0]) else None
+    found = _selected(request.runtime, paths, bundle, call)
+    if bundle is not None and found.chosen is None:
+        found = replace(found, notes=(*found.notes, *_settings(bundle, call)))
     return _written(ExplanationResult(request, call, found))
+
+
+def _selected(runtime: str, paths: Sequence[Path], bundle: Bundle | None, call: RuntimeCall) -> Selection:
+    """`bundle`: what the folder is, if it is one."""
+    if bundle is not None and not bundle.files:
+        return Selection((), ())
+    if bundle is not None and runtime == DEVICE_RUNTIME.name:
+        return select_for_device(paths[0], call)
+    files = _in_folder(paths[0], runtime) if len(paths) == 1 and paths[0].is_dir() else paths
+    if runtime != PLAN_RUNTIME:
+        return select(files, call, runtime)
+    return select_plan(files, call) if bundle is None else select_in_bundle(paths[0], call)
+
+
+def _settings(bundle: Bundle, call: RuntimeCall) -> Iterator[str]:
+    """By which setting stock NCCL serves the call where the bundle's table is loaded."""
+    if (bundle.collective, bundle.ranks) != (call.kind, call.num_ranks):
+        return
+    for one in bundle.tuned:
+        if one.min_bytes <= call.size_bytes <= one.max_bytes:
+            yield f"stock NCCL takes {one.algorithm} where its tuner plugin has loaded {TUNER_TABLE}"
 
 
 def _written(result: ExplanationResult) -> ExplanationResult:

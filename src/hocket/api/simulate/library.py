@@ -43,6 +43,7 @@ __all__ = [
     "assumed_of_curves",
     "is_of_library",
     "stock_machine",
+    "with_own_links",
 ]
 
 MEASURED = "as measured"
@@ -126,21 +127,20 @@ def asks_of_links(request: Simulation, machine: StockMachine, spec: str) -> bool
     knows, so that the library's programs are run on them."""
     asked = {"model", "switching", "queueing", "degrade", "routing"} & request.set_fields().keys()
     modelled = machine.nccl is not None or machine.rccl is not None
-    return bool(asked) or (modelled and _has_own_links(machine.topology, spec))
+    return bool(asked) or (modelled and with_own_links(machine.topology, spec) is not None)
 
 
-def _has_own_links(topology: Topology, spec: str) -> bool:
-    """Whether the links are others than those of the machines that it is made of: by the spec's keys, or in a file
-    that was changed, but for what a calibration has fitted."""
+def with_own_links(topology: Topology, spec: str) -> str | None:
+    """Names the machines that the topology is made of with the links that they have by name, where its links are
+    others: by the spec's keys, or in a file that was changed, but for what a calibration has fitted."""
     by_name = not os.path.isfile(spec) and not _OF_LINKS.search(spec)
     if by_name or len(topology.cluster) != 1 or _calibration(spec):
-        return False
+        return None
     bare = _OF_LINKS.sub("", topology.cluster[0])
     bare = bare if ":" in bare else bare.replace(",", ":", 1)
     own = _loaded(bare)
-    return (
-        own.routing != topology.routing or own.fingerprint != replace(topology, in_network=own.in_network).fingerprint
-    )
+    alike = replace(topology, in_network=own.in_network)
+    return None if own.routing == alike.routing and own.fingerprint == alike.fingerprint else bare
 
 
 @lru_cache(maxsize=16)

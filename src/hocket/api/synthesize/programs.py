@@ -13,6 +13,7 @@ from hocket.api.synthesize.problems import read_sizes
 from hocket.api.synthesize.programs_result import ProgramRow, ProgramsResult
 from hocket.api.synthesize.request import Synthesis
 from hocket.api.synthesize.stock import LibraryTimes, stock_library
+from hocket.api.synthesize.stock_settings import stock_table
 from hocket.base.errors import Infeasible, RequestError, ScheduleError
 from hocket.base.files import require_place
 from hocket.base.units import format_bandwidth, format_time, parse_duration
@@ -82,6 +83,7 @@ def perform_programs(
             costs=costs,
             sizes=sizes,
             stock_ps=None if stock is None else partial(_stock_ps, stock),
+            stock_table=None if stock is None else partial(stock_table, runtime, stock, sizes),
         )
         compared = report.compared
     except NothingToGain as error:

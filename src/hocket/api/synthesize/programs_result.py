@@ -7,15 +7,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hocket.api.result import Result
 from hocket.api.synthesize.request import Synthesis
 from hocket.api.synthesize.stock import StockTime
 from hocket.base.files import write_json
 from hocket.base.text import printable_lines
 from hocket.base.text_table import text_table
-from hocket.base.units import format_bytes, format_time
+from hocket.base.units import format_bytes, format_limit, format_time
 from hocket.translator.bundle import BundleReport, Compared
-from hocket.translator.bundle.manifest import BundleFile
+from hocket.translator.bundle.manifest import TUNER_TABLE, BundleFile, StockSetting
+from hocket.translator.bundle.stock_table import gain_of
 
 __all__ = ["ProgramRow", "ProgramsResult"]
 
@@ -109,18 +112,26 @@ class ProgramsResult(Result):
         yield from self._unserved()
         if self.request.explain:
             for row in self.rows:
-                yield from _explained(row, self.compared[row.size_bytes])
+                yield from _explained(row, self.compared[row.size_bytes], self._settings)
         gains = [row.gain for row in self.rows if row.gain is not None]
         won = [gain for gain in gains if gain > 1]
         if won:
             yield f"quicker than the stock library at {len(won)} of {len(gains)} sizes, by up to {max(won):.2f} times"
+        if self.report is None or not self.report.bundle.files:
+            nothing = ": nothing was written" * (self.report is None)
+            yield f"no program is quicker than the stock library at any of these sizes{nothing}"
         if self.report is None:
-            yield "no program is quicker than the stock library at any of these sizes: nothing was written"
             return
-        yield f"proved: {self.report.proofs} executions: no deadlock, no race, every contribution exactly once"
-        files = len(self.report.bundle.files)
-        programs = f"{files} program{'s' * (files > 1)}"
-        yield f"written: {programs} to {self.folder}; {self.folder}/README.md says how to run them"
+        yield from map(_setting_line, self._settings)
+        if files := len(self.report.bundle.files):
+            yield f"proved: {self.report.proofs} executions: no deadlock, no race, every contribution exactly once"
+        written = [f"{files} program{'s' * (files > 1)}"] if files else []
+        written += [f"{TUNER_TABLE} for NCCL's tuner plugin"] if self._settings else []
+        yield f"written: {' and '.join(written)} to {self.folder}; {self.folder}/README.md says how to run them"
+
+    @property
+    def _settings(self) -> tuple[StockSetting, ...]:
+        return () if self.report is None else self.report.bundle.tuned
 
     def _unserved(self) -> Iterator[str]:
         """Sizes at which a program is quicker than the stock library, and that no file of the bundle serves."""
@@ -147,6 +158,7 @@ class ProgramsResult(Result):
             "assumed": list(self.kernels),
             "stock": self.stock,
             "rows": [{**row.plain(), **self._tried(row.size_bytes)} for row in self.rows],
+            "tuned": msgspec.to_builtins(self._settings),
             "request": self.request.to_plain(),
         }
 
@@ -170,7 +182,16 @@ _WORTH_A_FILE = 64  # a program that gains less than a 64th gets no file
 _SHOWN = 5  # programs of a size that --explain tells of
 
 
-def _explained(row: ProgramRow, compared: Compared) -> Iterator[str]:
+def _setting_line(setting: StockSetting) -> str:
+    at = gain_of(setting)
+    window = f"{format_limit(setting.min_bytes)} to {format_limit(setting.max_bytes)}"
+    times = (
+        f"{format_time(at.time_ps)} at {format_bytes(at.size_bytes)}, its own choice {at.own} {format_time(at.own_ps)}"
+    )
+    return f"{TUNER_TABLE}: from {window} stock NCCL takes {setting.algorithm}: {times}"
+
+
+def _explained(row: ProgramRow, compared: Compared, settings: Sequence[StockSetting]) -> Iterator[str]:
     """What was compared at a size, the quickest first, beside the stock library and the bound."""
     simulated = f"{compared.simulated} of {compared.programs} programs were simulated"
     yield f"{format_bytes(row.size_bytes)}: {simulated}; the others have no chance by their bounds or guesses"
@@ -184,6 +205,12 @@ def _explained(row: ProgramRow, compared: Compared) -> Iterator[str]:
         rows.append((row.time_ps, file.source, f"{_lowered_to(file.protocol, file.thread_blocks)} (taken)"))
     if row.stock is not None:
         rows.append((row.stock.time_ps, "stock library", row.stock.algorithm))
+    rows += [
+        (one.time_ps, "stock library", f"{setting.algorithm} ({TUNER_TABLE})")
+        for setting in settings
+        for one in setting.predicted
+        if one.size_bytes == row.size_bytes
+    ]
     if not rows:
         return
     best = min(time_ps for time_ps, *_ in rows)

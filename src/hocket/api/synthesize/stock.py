@@ -1,29 +1,39 @@
-"""What the machine's stock library takes for a collective, as `hocket simulate` says it."""
+"""What the machine's stock library takes for a collective, by its own choice and by others."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+
+import numpy as np
 
 from hocket.api.parts import Failures
 from hocket.api.progress import Progress
 from hocket.api.reading import slowed
-from hocket.api.simulate.library import StockMachine, stock_machine
+from hocket.api.simulate.library import StockMachine, stock_machine, with_own_links
 from hocket.api.simulate.perform import question_of
 from hocket.api.simulate.rccl import rccl_time
 from hocket.api.simulate.request import Simulation
 from hocket.base.collectives import nccl_name
 from hocket.base.errors import HocketError
-from hocket.nccl.names import COLLECTIVES
+from hocket.nccl import NcclModel
+from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
+from hocket.nccl.programs.counting import num_messages
+from hocket.nccl.programs.spec import NcclAlgorithm
+from hocket.nccl.words import NCCL
 from hocket.schedule import Collective, Pace
 from hocket.schedule.kernel_links import with_reach
 from hocket.simulator import simulate_collective
 from hocket.simulator.algorithm_choice import LIBRARY
+from hocket.topology import Topology
 
 __all__ = ["LibraryTimes", "StockTime", "stock_library"]
 
 
 _DIRECT = "direct"
+_PS = 10**6  # of a us
+_MOST_MESSAGES = 2**18  # what makes more is not simulated: it would take seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,41 +47,110 @@ class StockTime:
 @dataclass(frozen=True, eq=False)
 class LibraryTimes:
     """The library on the machines of a topology, for the sizes of one collective; `described` in a sentence. `pace`:
-    what its kernels reach of links, where that is known. `by_chunks`: the links are slower than its model has them, so
-    that what it runs is simulated on them."""
+    what its kernels reach of links, where that is known. `sound`: the machines with the links that its model knows,
+    where theirs are others: a collective then takes what the model says, and as much more as its messages, simulated
+    chunk by chunk, take longer than there."""
 
     collective: Collective
     machine: StockMachine
     pace: Pace | None = None
-    by_chunks: bool = False
+    sound: Topology | None = None
 
     @property
     def described(self) -> str:
-        return self.machine.assumed[0] + ", chunk by chunk on the slower links" * self.by_chunks
+        slower = ", and what its programs take longer, chunk by chunk, on these links"
+        return self.machine.assumed[0] + slower * (self.sound is not None)
+
+    @property
+    def is_by_model(self) -> bool:
+        """Whether its model tells all times, so that nothing can be quicker than what it chooses by it."""
+        nccl = self.machine.nccl
+        return self.sound is None and (nccl is None or all(nccl.timed_by(name) is nccl for name in PROTOCOLS))
 
     def at(self, size_bytes: int) -> StockTime | None:
-        """None where its model has no time of it."""
+        """By the library's own choice. None where its model has no time of it."""
         return _taken(self, max(size_bytes, 1))
 
-    def _taken(self, size_bytes: int) -> StockTime | None:
+    def quicker(self, size_bytes: int) -> tuple[StockTime, ...]:
+        """Other algorithms and protocols of NCCL that take less than its own choice, as far as their times are known:
+        on other links than the model knows at least what their messages take. There may be some by what was measured,
+        on slower links, or where NICs report other latencies than they take."""
+        return _quicker(self, max(size_bytes, 1))
+
+    def _others(self, size_bytes: int) -> Iterator[StockTime]:
+        own, nccl, asked = self.at(size_bytes), self.machine.nccl, self._asked(size_bytes)
+        name, size = nccl_name(asked.kind), asked.size_bytes
+        if own is None or nccl is None or name not in COLLECTIVES:
+            return
+        measured = None if nccl.measured is None else nccl.measured.times_us(nccl, name, [size])[:, :, 0]
+        for term in nccl.terms(name, size):
+            other = f"{term.algorithm}/{term.protocol}"
+            at = ALGORITHMS.index(term.algorithm), PROTOCOLS.index(term.protocol)
+            if term.out or other == own.algorithm or (measured is not None and not np.isfinite(measured[at])):
+                continue
+            time_ps = round(nccl.takes_us(name, term, size) * _PS)
+            if time_ps >= own.time_ps:
+                continue
+            found = self._on_links(nccl, asked, other)
+            time_ps = max(time_ps + found.more_ps, found.time_ps)
+            if found.is_known and time_ps < own.time_ps:
+                yield StockTime(other, time_ps)
+
+    def _asked(self, size_bytes: int) -> Collective:
         ranks = self.collective.num_ranks
         parts = ranks if self.collective.kind.cut_by_rank else 1
         whole = -(-size_bytes // parts) * parts  # libraries take whole blocks
-        asked = Collective(self.collective.kind, ranks, whole, 1, self.collective.root)
+        return Collective(self.collective.kind, ranks, whole, 1, self.collective.root)
+
+    def _taken(self, size_bytes: int) -> StockTime | None:
+        asked = self._asked(size_bytes)
         if self.machine.rccl is not None:
-            told = rccl_time(self.machine.rccl, asked.kind, whole)
+            told = rccl_time(self.machine.rccl, asked.kind, asked.size_bytes)
             return None if told is None else StockTime(told.algorithm.removeprefix("RCCL's model "), told.time_ps)
-        topology, pace = self.machine.topology, self.pace
-        if (
-            pace is not None and nccl_name(asked.kind) not in COLLECTIVES
-        ):  # messages, on links as its kernels reach them
+        topology, pace, nccl = self.machine.topology, self.pace, self.machine.nccl
+        as_messages = nccl_name(asked.kind) not in COLLECTIVES
+        if pace is not None and as_messages:  # on links as its kernels reach them
             topology = with_reach(topology, pace)
         try:
-            found = simulate_collective(asked, topology, LIBRARY, nccl=self.machine.nccl, by_chunks=self.by_chunks)
+            found = simulate_collective(asked, topology, LIBRARY, nccl=nccl)
         except HocketError:
             return None
         name = found.collectives[0].algorithm.removeprefix("NCCL's model ").removeprefix("NCCL ")
-        return StockTime("sends and receives" if name == _DIRECT else name, found.time_ps)
+        if as_messages or nccl is None:
+            return StockTime("sends and receives" if name == _DIRECT else name, found.time_ps)
+        on_links = self._on_links(nccl, asked, name)
+        return StockTime(name, max(found.time_ps + on_links.more_ps, on_links.bound_ps))
+
+    def _on_links(self, nccl: NcclModel, asked: Collective, name: str) -> _OnLinks:
+        """Of an algorithm and protocol; of sizes that make too many messages what smaller ones say, in proportion.
+        Nothing where no program is known."""
+        if self.sound is None:
+            return _OnLinks()
+        algorithm, sized = f"{NCCL}:{name.lower()}", asked
+        try:
+            while num_messages(NcclAlgorithm.of(algorithm).call(nccl, sized)) > _MOST_MESSAGES:
+                sized = self._asked(sized.size_bytes // 2)
+            here, there = (
+                simulate_collective(sized, links, algorithm, nccl=nccl) for links in (self.machine.topology, self.sound)
+            )
+        except HocketError:
+            return _OnLinks(is_known=False)
+        if not all(found.collectives[0].algorithm.startswith("NCCL ") for found in (here, there)):
+            return _OnLinks(is_known=False)
+        times = asked.size_bytes / sized.size_bytes
+        more_ps = max(0, here.time_ps - there.time_ps)
+        bound_ps = here.bound_ps or 0
+        return _OnLinks(round(more_ps * times), round(here.time_ps * times), round(bound_ps * times))
+
+
+@dataclass(frozen=True, slots=True)
+class _OnLinks:
+    """How much longer messages take than on the links that a model knows, how long in all, and at least (ps)."""
+
+    more_ps: int = 0
+    time_ps: int = 0
+    bound_ps: int = 0
+    is_known: bool = True
 
 
 @lru_cache(maxsize=4096)
@@ -79,19 +158,35 @@ def _taken(library: LibraryTimes, size_bytes: int) -> StockTime | None:
     return library._taken(size_bytes)
 
 
+@lru_cache(maxsize=4096)
+def _quicker(library: LibraryTimes, size_bytes: int) -> tuple[StockTime, ...]:
+    return tuple(library._others(size_bytes))
+
+
 def stock_library(
     spec: str, collective: Collective, pace: Pace | None, lacking: Failures, progress: Progress
 ) -> LibraryTimes | str | None:
     """None where no library is known to run there, a sentence where one does and its times are not known on a topology
     that lacks such things."""
-    request = Simulation(what=str(collective.kind), topology=(spec,))
-    machine = stock_machine(question_of(request, progress), spec, runs=True, native="none")
+
+    def machine_of(text: str) -> StockMachine:
+        request = Simulation(what=str(collective.kind), topology=(text,))
+        return stock_machine(question_of(request, progress), text, runs=True, native="none")
+
+    machine = machine_of(spec)
     if machine.nccl is None and machine.rccl is None:
         return None
-    if lacking == Failures():
-        return LibraryTimes(collective, machine, pace)
     if lacking.without:
         return "the library's model is of whole nodes, and --without takes parts of them"
+    is_slowed = lacking != Failures()
     if machine.nccl is None:
-        return "RCCL's model knows no links, and some are slower here"
-    return LibraryTimes(collective, replace(machine, topology=slowed(machine.topology, lacking)), pace, by_chunks=True)
+        return (
+            "RCCL's model knows no links, and some are slower here"
+            if is_slowed
+            else LibraryTimes(collective, machine, pace)
+        )
+    by_name = with_own_links(machine.topology, spec)
+    sound = machine.topology if is_slowed else None
+    sound = sound if by_name is None else machine_of(by_name).topology
+    on_links = replace(machine, topology=slowed(machine.topology, lacking)) if is_slowed else machine
+    return LibraryTimes(collective, on_links, pace, sound)
