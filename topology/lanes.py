@@ -55,10 +55,10 @@ class Lanes:
 
     def reversed(self) -> "Lanes":
         """The lanes of the reversed topology."""
-        return self._turned_around
+        return self._reversed
 
     @cached_property
-    def _turned_around(self) -> "Lanes":
+    def _reversed(self) -> "Lanes":
         return Lanes(self.whole.reversed(), self.first)
 
     def switches_as_ranks(self) -> "Lanes":

@@ -206,10 +206,10 @@ class Topology:
 
     def reversed(self) -> "Topology":
         """The same topology with every link turned around; link ids keep their meaning."""
-        return self._turned_around
+        return self._reversed
 
     @cached_property
-    def _turned_around(self) -> "Topology":
+    def _reversed(self) -> "Topology":
         return replace(self, src=self.dst, dst=self.src)
 
     @cached_property

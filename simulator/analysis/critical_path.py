@@ -15,6 +15,9 @@ from hocket.simulator.workload import LAUNCH, NodeKind, Workload
 
 __all__ = ["CriticalPath", "critical_path", "path_parts"]
 
+_STEP = "step latency"
+_WORDS = {NodeKind.DELAY: _STEP, NodeKind.SEND: "message", NodeKind.RECEIVE: "message"}
+
 
 @dataclass(frozen=True, eq=False)
 class CriticalPath:
@@ -120,9 +123,8 @@ def _before(prediction: Prediction, node: int) -> int | None:
 
 
 def _what(workload: Workload, node: int) -> str:
-    kind = workload.kind[node]
+    kind = NodeKind(workload.kind[node])
     if kind == NodeKind.COLLECTIVE:
         return str(workload.calls[workload.call_of[workload.operand[node]]].kind)
-    if kind == NodeKind.DELAY:
-        return LAUNCH if workload.strings[workload.name[node]] == LAUNCH else "step latency"
-    return "message" if kind in (NodeKind.SEND, NodeKind.RECEIVE) else NodeKind(kind).name.lower()
+    word = _WORDS.get(kind, kind.name.lower())
+    return LAUNCH if word == _STEP and workload.strings[workload.name[node]] == LAUNCH else word
