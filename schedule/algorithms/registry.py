@@ -111,14 +111,21 @@ def _pattern(name: str, collective: Collective, topology: Topology, group: NDArr
     sized = collective.conditions is not None or collective.block_bytes is not None or ALGORITHMS.named(name).by_size
     if sized or collective.num_deliveries > _MOST_DELIVERIES:
         return pattern(name, collective, topology, group)
-    shape = collective.kind, collective.num_ranks, collective.chunks_per_rank, collective.root
+    shape = collective.kind, collective.num_ranks, collective.chunks_per_rank, collective.root, collective.cut_whole
     return _kept(name, *shape, topology, None if group is None else group.tobytes())
 
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _kept(
-    name: str, kind: Kind, num_ranks: int, chunks_per_rank: int, root: int, topology: Topology, group: bytes | None
+    name: str,
+    kind: Kind,
+    num_ranks: int,
+    chunks_per_rank: int,
+    root: int,
+    cut_whole: bool,
+    topology: Topology,
+    group: bytes | None,
 ) -> Pattern:
     """Of a collective without bytes; topologies are told apart as objects."""
-    collective = Collective(kind, num_ranks, 0, chunks_per_rank, root)
+    collective = Collective(kind, num_ranks, 0, chunks_per_rank, root, cut_whole=cut_whole)
     return pattern(name, collective, topology, None if group is None else np.frombuffer(group, np.int32))
