@@ -26,6 +26,7 @@ _FILES = (
     "halving_doubling",
     "double_binary_tree",
     "recursive_doubling",
+    "rotated_doubling",
     "bruck",
     "pat",
     "pairwise",
