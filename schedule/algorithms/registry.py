@@ -26,7 +26,6 @@ _FILES = (
     "halving_doubling",
     "double_binary_tree",
     "recursive_doubling",
-    "rotated_doubling",
     "bruck",
     "pat",
     "pairwise",
@@ -40,6 +39,7 @@ _FILES = (
     "hierarchical",
     "themis",
     "multitree",
+    "rotated_doubling",
     "switch_tree",
     "nvls",
 )
