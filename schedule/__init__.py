@@ -33,7 +33,7 @@ with late_imports(__name__):
     )
     from hocket.schedule.switch_proof import SwitchProof, execute_switches
     from hocket.schedule.symmetry import Motion, Symmetry
-    from hocket.schedule.timing import dependencies, retime
+    from hocket.schedule.timing import dependencies, first_ready_first, retime
     from hocket.schedule.verification import VerifyReport, verify
 
 __all__ = [
@@ -98,6 +98,7 @@ __all__ = [
     "dependencies",
     "execute",
     "execute_switches",
+    "first_ready_first",
     "least_safe_count",
     "load",
     "load_expanded",

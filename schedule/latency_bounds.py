@@ -11,19 +11,21 @@ sum of latencies, and a link of b bytes/s brings at most b times as many bytes a
   blocks: what comes straight from afar takes the link early, and what others pass on takes it later. The last route
   alone surely ends after its latency l then: T >= max(t, l + bytes / bandwidth), with the least l of any that ends at
   w. Links out of a rank are the first of their routes.
-- **parts and what follows inside** (no switch computes, nobody relays): let m ranks of a part all want what is outside
-  of it. A bit that comes from outside to fewer than m of them goes on inside to another, which takes the least latency
-  s between two ranks of the part or more: so it has come in by T - s. A bit that comes in later does so m times. Of
-  the N bytes that start at a distance of a or more let x come in by T - s and the others m times each. They pass links
-  into the part within T - a; so with W bytes/s into it
-
-      x <= W (T - s - a),  x + m (N - x) <= W (T - a),  so  T >= a + min(m N / W, N / W + s (m - 1) / m), for every a.
-
-  Parts are machines, planes, halves, lines, and ranks that the faster links of a network without switches join.
-  Summing up is the mirror image in time, where ranks of a part send a bit out themselves, or first to each other. In an
-  all_reduce both count: let fewer than m transfers of a position go into the part, with m at most the ranks inside and
-  outside. Then some rank outside sends none of them, and some rank inside gets none of them; what the one contributes
-  comes to the other over another rank outside and another one inside, and s is the sum of both latencies.
+- **parts and what follows inside** (no switch computes, nobody relays): let m ranks of a part all want N bytes of what
+  is outside of it. A transfer of a bit from outside to rank v of the part, on its links at a time t, is there at the
+  earliest at t + a, with the least latency a of all that end in the part; it can matter to those alone that are so near
+  to v that they can have it by T. Each of the m gets the bit by way of the last transfer of it that came from outside,
+  and the bit goes on inside. So if a transfer counts 1/m for each rank that it can matter to, no bit's transfers count
+  less than 1 in all. Let r(k) be the time after which some rank of the part can have reached k of the m: what passes
+  W bytes/s into the part counts W (T - a - r(k)) / m for each k, so W times the sum of all max(0, T - a - r(k)) is at
+  least m N. With two ranks that are r(2) apart and bits that come in twice or once, this is T >= a + N / W + r(2) / 2.
+  Parts are machines, planes, halves, lines, ranks within a latency of each other, ranks that the faster links of a
+  network without switches join, and all ranks outside of any of these. Of the latter what starts in the whole that is
+  left out has to reach all others, and so all that are as far as one likes (the m).
+  Summing up is the mirror image in time: what leaves a part at time t can carry contributions of the ranks that are
+  within t of where it leaves. In an all_reduce both count: a transfer of a position into a part at time t counts for
+  the pairs of an origin outside within t and a destination inside within T - t, and no position's transfers count for
+  less than all pairs.
 - **parts after latency** (all_to_all, gather, scatter): the N bytes for ranks of a part that start at a distance of a
   or more from all of them pass a link into it between the first's coming and T less the rest of its way, within T - a:
   T >= a + N / W, for every a. In the same way for what leaves it.
@@ -32,9 +34,8 @@ Of links into a part that do not block, the least a stands for every a, as with 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,8 @@ from numpy.typing import NDArray
 from hocket.base.enums import not_here
 from hocket.base.units import format_bandwidth
 from hocket.schedule.collective import Collective, Kind
+from hocket.schedule.gossip_bounds import Gossip
+from hocket.schedule.reach import FAR_PS, PICOSECONDS, after, latency_clusters, soonest, soonest_to_pay
 from hocket.schedule.schedule import Bound
 from hocket.topology import Topology
 from hocket.topology.partition import Partition
@@ -49,8 +52,7 @@ from hocket.topology.partition import Partition
 __all__ = ["latency_bounds"]
 
 _MOST_NODES, _MOST_KINDS = 300, 4
-_PICOSECONDS = 10**12
-_FAR_PS = 2**61
+_MOST_DISTANCES = 8
 _KINDS = {
     Kind.ALL_REDUCE,
     Kind.ALL_TO_ALL,
@@ -75,10 +77,10 @@ def latency_bounds(
     if needs is None:
         return
     distances = _distances(topology)[np.ix_(ranks, ranks)]
-    last_ps = np.full(len(ranks), _FAR_PS) if blocking else _last_hops(topology, ranks, helpers)
+    last_ps = np.full(len(ranks), FAR_PS) if blocking else _last_hops(topology, ranks, helpers)
     for name, ends, items, far, latest_ps in (
         ("ingress", topology.dst, needs.entering, distances.T, last_ps),
-        ("egress", topology.src, needs.leaving, distances, np.full(len(ranks), _FAR_PS)),
+        ("egress", topology.src, needs.leaving, distances, np.full(len(ranks), FAR_PS)),
     ):
         bandwidth = np.zeros(topology.num_nodes)
         np.add.at(bandwidth, ends, topology.bandwidth.astype(np.float64))
@@ -87,26 +89,67 @@ def latency_bounds(
         yield Bound(int(times[worst]), f"{name} of rank {ranks[worst]} after latency")
     if topology.in_network or helpers or len(ranks) < 3:
         return
-    inwards, outwards = ("ingress", True, distances), ("egress", False, distances.T)
-    directions = [inwards, outwards] if needs.pairs is not None else [inwards if needs.spread else outwards]
-    for partition, (name, into, far) in product(_partitions(topology), directions):
+    for partition in (topology.partitions[0], *_partitions(topology)):
         used, part = np.unique(partition.part[ranks], return_inverse=True)
-        if len(used) in (1, len(ranks)):
+        if len(used) == 1:
             continue
-        bandwidth = (partition.ingress_bandwidth if into else partition.egress_bandwidth)[used].astype(np.float64)
-        early = into and not blocking
-        crossed = [needs.crossing(part == number, far, bandwidth[number], into, early) for number in range(len(used))]
-        worst = int(np.argmax(crossed))
+        into, out_of = (each[used].tolist() for each in (partition.ingress_bandwidth, partition.egress_bandwidth))
+        if needs.both and len(used) > 2:
+            time_ps = Gossip.between(part, distances).time_ps(collective.size_bytes, min(sum(into), sum(out_of)))
+            yield Bound(time_ps, f"traffic and latency between {partition.every}")
+        names = [partition.one.format(name) for name in partition.names[used]]
+        sets = [part == number for number in range(len(used))]
+        inwards, outwards = (
+            _Direction("ingress", True, distances, into),
+            _Direction("egress", False, distances.T, out_of),
+        )
+        if len(used) < len(ranks):
+            yield from _crossing(needs, sets, names, inwards, outwards, blocking)
+        if needs.pairs is None and not needs.both:
+            # What leaves a part to be spread comes into all others, and the other way around for sums.
+            way = replace(outwards, far=distances) if needs.spread else replace(inwards, far=distances.T)
+            left = [needs.leaving_whole(one, way.far, flow) for one, flow in zip(sets, way.bandwidth, strict=True)]
+            worst = int(np.argmax(left))
+            yield Bound(left[worst], f"{way.name} of {names[worst]} and latency outside")
+
+
+@dataclass(frozen=True)
+class _Direction:
+    """Into parts, or out of them: the latencies that way, and each part's bandwidth."""
+
+    name: str
+    into: bool
+    far: _Times
+    bandwidth: list[int]
+
+
+def _crossing(
+    needs: "_Needs",
+    sets: list[NDArray[np.bool_]],
+    names: list[str],
+    inwards: _Direction,
+    outwards: _Direction,
+    blocking: bool,
+) -> Iterator[Bound]:
+    """What goes into sets of ranks and on inside, or the other way around."""
+    in_and_out = needs.pairs is not None or needs.both
+    for way in (inwards, outwards) if in_and_out else (inwards if needs.spread else outwards,):
+        early = way.into and not blocking
+        times = [
+            needs.crossing(one, way.far, flow, way.into, early) for one, flow in zip(sets, way.bandwidth, strict=True)
+        ]
+        worst = int(np.argmax(times))
         followed = "and latency inside" if needs.pairs is None else "after latency"
-        yield Bound(crossed[worst], f"{name} of {partition.one.format(partition.names[used[worst]])} {followed}")
+        yield Bound(times[worst], f"{way.name} of {names[worst]} {followed}")
 
 
 @lru_cache(maxsize=16)
 def _partitions(topology: Topology) -> tuple[Partition, ...]:
-    """The topology's own, and the ranks that links of a bandwidth or more join to each other."""
+    """The topology's own, and the ranks that links of a bandwidth or more join to each other; with switches those that
+    are within a latency of each other."""
     kinds = np.unique(topology.bandwidth)[1:]
     if topology.num_nodes > topology.num_ranks or len(kinds) > _MOST_KINDS:
-        return topology.partitions[1:]
+        return (*topology.partitions[1:], *latency_clusters(topology, _distances(topology)))
     joined = [
         Partition.by(
             f"the ranks that links of {format_bandwidth(kind)} join to rank {{}}",
@@ -136,7 +179,7 @@ def _first_joined(topology: Topology, links: NDArray[np.bool_]) -> NDArray[np.in
 def _distances(topology: Topology) -> _Times:
     """The least sum of latencies from each node to each (Floyd and Warshall)."""
     nodes = topology.num_nodes
-    far = np.full((nodes, nodes), _FAR_PS, np.int64)
+    far = np.full((nodes, nodes), FAR_PS, np.int64)
     np.minimum.at(far, (topology.src, topology.dst), topology.latency_ps)
     np.fill_diagonal(far, 0)
     for middle in range(nodes):
@@ -149,7 +192,7 @@ def _last_hops(topology: Topology, ranks: NDArray[np.int32], helpers: bool) -> _
     others = range(topology.num_ranks) if helpers else ranks.tolist()
     holders = np.array([*others, *topology.in_network])
     far = _distances(topology)[np.ix_(holders, ranks)]
-    far[holders[:, None] == ranks] = _FAR_PS
+    far[holders[:, None] == ranks] = FAR_PS
     nearest: _Times = far.min(axis=0)
     return nearest
 
@@ -234,24 +277,37 @@ class _Needs:
         before bytes can be there, so that only the least distance comes on top of what bytes take."""
         outside = ~inside
         distance = far[np.ix_(outside, inside)].min(axis=1)
-        least = distance.min()
-        within, copies = _nearest(far, inside), int(inside.sum())
+        least, within = distance.min(), soonest(far[np.ix_(inside, inside)])
+        if self.both:
+            before = soonest(far.T[np.ix_(outside, outside)])
+            return soonest_to_pay(float(self.entering.bytes[0, 0]), bandwidth, least + after(before, within))
         if self.pairs is not None:
-            pairs, copies = self.pairs if into else self.pairs.T, 1
+            pairs, within = self.pairs if into else self.pairs.T, np.zeros(1, np.int64)
             amount = pairs[np.ix_(outside, inside)].sum(axis=1)
-        elif self.both:
-            distance, amount = distance.min(keepdims=True), self.entering.bytes[:1, 0]
-            within, copies = within + _nearest(far, outside), min(copies, int(outside.sum()))
         else:
             amount = self.whole[outside]
-        order = np.argsort(-distance, kind="stable")[amount[np.argsort(-distance, kind="stable")] > 0]
-        if not len(order):
+        if early:
+            total = float(amount.sum())
+            if total == 0:
+                return 0
+            return max(int(distance[amount > 0].max()), int(least) + soonest_to_pay(total, bandwidth, within))
+        latest = 0
+        for start in np.unique(distance[amount > 0]).tolist():
+            so_far = float(amount[distance >= start].sum())
+            latest = max(latest, start + soonest_to_pay(so_far, bandwidth, within))
+        return latest
+
+    def leaving_whole(self, whole: NDArray[np.bool_], far: _Times, bandwidth: float) -> int:
+        """The time for what ranks of `whole` have for all others (`far` and `bandwidth` turned around: want of all
+        others); 0 where there is nothing."""
+        others = ~whole
+        amount = float(self.whole[whole].sum())
+        if amount == 0:
             return 0
-        distance, amount, over = distance[order], amount[order].cumsum(), np.array(bandwidth)
-        once_ps = _transfer_times(amount, over) + within * (copies - 1) // copies
-        often_ps = _transfer_times(amount.astype(np.float64) * copies, over)
-        moved_ps = np.minimum(once_ps, often_ps)
-        return int(np.maximum(distance, (np.minimum(distance, least) if early else distance) + moved_ps).max())
+        entry, start = far[np.ix_(whole, others)].min(axis=0), far[np.ix_(whole & (self.whole > 0), others)].min(axis=0)
+        on = far[np.ix_(others, others)] + (entry[:, None] if self.spread else int(entry.min()))
+        farther = np.unique(start)[-_MOST_DISTANCES:].tolist()
+        return max(soonest_to_pay(amount, bandwidth, soonest(on[:, start >= least])) for least in farther)
 
 
 def _own(amount: NDArray[np.int64], apart: NDArray[np.bool_]) -> _Items:
@@ -277,16 +333,10 @@ def _block_bytes(collective: Collective) -> NDArray[np.int64]:
     return np.tile(amount.reshape(n, -1).sum(axis=1), (n, 1))
 
 
-def _nearest(far: _Times, members: NDArray[np.bool_]) -> int:
-    """The least distance of two of the members; 0 of one alone."""
-    among = far[np.ix_(members, members)]
-    return int(among[~np.eye(len(among), dtype=np.bool_)].min(initial=_FAR_PS)) if len(among) > 1 else 0
-
-
 def _transfer_times(amount: NDArray[np.int64] | NDArray[np.float64], bandwidth: NDArray[np.float64]) -> _Times:
     """Picoseconds, rounded down by more than floating point can be wrong: the same on any machine, as IEEE 754 says
     what each operation yields."""
-    times = np.minimum(amount.astype(np.float64) * _PICOSECONDS / np.maximum(bandwidth, 1.0), float(_FAR_PS))
+    times = np.minimum(amount.astype(np.float64) * PICOSECONDS / np.maximum(bandwidth, 1.0), float(FAR_PS))
     whole = times.astype(np.int64)
     least: _Times = np.maximum(0, whole - (whole >> 48) - 2)
     return least

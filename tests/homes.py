@@ -19,7 +19,7 @@ def home(name: str) -> Topology:
 # Native algorithms that let switches compute.
 IN_NETWORK = tuple(name for name in ALGORITHMS if home(name).in_network)
 # Those whose all_reduce exchanges partial sums, which `retime` refuses where links would let other sums go.
-EXCHANGES_SUMS = ("recursive_doubling", "one_shot_by_dimension", "hierarchical_one_shot")
+EXCHANGES_SUMS = ("recursive_doubling", "one_shot_by_dimension", "hierarchical_one_shot", "rotated_doubling")
 
 
 def products(num_ranks: int) -> list[Topology]:

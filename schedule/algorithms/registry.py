@@ -40,6 +40,7 @@ _FILES = (
     "hierarchical",
     "themis",
     "multitree",
+    "rotated_doubling",
     "switch_tree",
     "nvls",
 )

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.base.errors import ScheduleError
-from hocket.schedule import Collective, Kind, Schedule, dependencies, retime, verify
+from hocket.schedule import Collective, Kind, Schedule, dependencies, first_ready_first, retime, verify
 from hocket.schedule.algorithms import build
-from hocket.topology import Topology
+from hocket.topology import Topology, load
 
 
 def lists(schedule: Schedule) -> list[list[int]]:
@@ -183,3 +183,23 @@ def test_takes_copies_of_one_sum_in_any_order() -> None:
     )
     verify(schedule)
     verify(retime(schedule))
+
+
+def test_first_ready_first_overlaps_the_phases_of_pieces() -> None:
+    # 4 pieces: reduce_scatter in two nodes, an exchange over the NICs, all_gather inside.
+    topology = load("dgx-h100:nodes=2")
+    made = retime(build("hierarchical_one_shot", Collective(Kind.ALL_REDUCE, 16, 2**18, 4), topology))
+    ordered = first_ready_first(made)
+    verify(ordered)
+    assert ordered.time_ps < 0.85 * made.time_ps
+    moves = [sorted(zip(each.chunk, each.route, each.reduce, strict=True)) for each in (made, ordered)]
+    assert moves[0] == moves[1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(native(), st.booleans())
+def test_first_ready_first_is_right_and_no_slower(schedule: Schedule, blocking: bool) -> None:
+    timed = retime(schedule, blocking)
+    ordered = first_ready_first(timed)
+    verify(ordered)
+    assert ordered.time_ps <= timed.time_ps

@@ -31,13 +31,13 @@ def test_ranks_with_less_bandwidth_own_more() -> None:
 
 
 def test_an_all_reduce_is_not_as_slow_as_the_rank_whose_nic_failed() -> None:
-    # Two halves with equal parts take 15/16 GiB at 450 GB/s twice, 1.12 times what the traffic of all ranks takes.
+    # Two halves with equal parts take 15/16 GiB at 450 GB/s twice, 1.104 times what the traffic of all ranks takes.
     cluster = without(load("dgx-h100:nodes=2"), ["nic:0.2"])
     problem = Problem(Collective(Kind.ALL_REDUCE, 16, 2**30, 32), cluster)
     found = solve(problem, Search(), engine="packing")
-    assert found.schedule.time_ps <= 1.035 * found.bound_any_chunks.time_ps
+    assert found.schedule.time_ps <= 1.02 * found.bound_any_chunks.time_ps
     even = 2 * 15 / 16 * 2**30 / 450e9 * 1e12
-    assert even / found.bound_any_chunks.time_ps == pytest.approx(1.12, abs=0.005)
+    assert even / found.bound_any_chunks.time_ps == pytest.approx(1.104, abs=0.005)
 
 
 @given(st.lists(st.sampled_from([50, 75, 100, 300]), min_size=2, max_size=9), st.integers(1, 40))

@@ -60,6 +60,13 @@ def expected_to_run(name: str, topology: Topology) -> bool | None:
         case "swing":
             machines_of = np.bincount(topology.machine)
             return all(size % 2 == 0 for size in sizes or [machines_of[0], len(machines_of)] if size > 1)
+        case "rotated_doubling":
+            return bool(kinds) and all(
+                (size == 2 and kind != "switch")
+                or (kind == "ring" and size == 4)
+                or (kind == "fully_connected" and power_of_two(size))
+                for kind, size in zip(kinds, sizes, strict=True)
+            )
         case "torus_ring":
             return bool(kinds) and set(kinds) <= {"ring", "mesh"}
         case "multitree":
