@@ -33,7 +33,7 @@ with late_imports(__name__):
     )
     from hocket.schedule.switch_proof import SwitchProof, execute_switches
     from hocket.schedule.symmetry import Motion, Symmetry
-    from hocket.schedule.timing import dependencies, retime
+    from hocket.schedule.timing import dependencies, link_use_over_time, retime
     from hocket.schedule.verification import VerifyReport, verify
 
 __all__ = [
@@ -99,6 +99,7 @@ __all__ = [
     "execute",
     "execute_switches",
     "least_safe_count",
+    "link_use_over_time",
     "load",
     "load_expanded",
     "lower_bound",

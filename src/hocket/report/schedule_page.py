@@ -12,8 +12,8 @@ from hocket.report.figures import curves
 from hocket.report.link_sorts import link_heat
 from hocket.report.node_names import NodeNames
 from hocket.report.page import Advice, Block, Cards, Figure, Section, Table, Text, render
-from hocket.report.schedule_figures import compared_times, link_occupancy, spread_picture
-from hocket.schedule import Schedule, retime
+from hocket.report.schedule_figures import compared_times, spread_picture
+from hocket.schedule import Schedule, link_use_over_time, retime
 from hocket.schedule.algorithms import build_all
 from hocket.synthesizer import ScheduleWindow, Synthesized, Together, summarize
 from hocket.topology.naming import spans
@@ -30,7 +30,7 @@ _COMPARED_DELIVERIES = 200_000
 def schedule_page(one: Synthesized) -> str:
     """The page as HTML text."""
     schedule, numbers = one.schedule.expand(), summarize(one)
-    share, names = link_occupancy(schedule, _BINS), NodeNames(schedule.topology)
+    share, names = link_use_over_time(schedule, _BINS), NodeNames(schedule.topology)
     sections = [Section("Summary", [Cards(list(_cards(numbers))), *_advice(numbers)])]
     sections.append(Section("How the chunks spread", [_spread(names, schedule, share)]))
     sections.append(Section("Links", list(_links(names, schedule, share))))
@@ -47,7 +47,7 @@ def schedule_page(one: Synthesized) -> str:
 def groups_page(found: Together) -> str:
     """The page of collectives at once, as HTML text: each group's, then all on the links that they share."""
     schedule, parts = found.whole.schedule.expand(), [summarize(part) for part in found.parts]
-    share, names = link_occupancy(schedule, _BINS), NodeNames(schedule.topology)
+    share, names = link_use_over_time(schedule, _BINS), NodeNames(schedule.topology)
     table = Table(
         ["group", "ranks", "time", "bound alone, any chunks", "ratio", "busbw", "transfers"],
         [
