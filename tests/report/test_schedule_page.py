@@ -43,7 +43,9 @@ def test_ranks_fill_up_as_their_deliveries_come() -> None:
 def test_512_ranks_spread_chunks_node_by_node() -> None:
     topology = load("dgx-h100:nodes=64")
     schedule = synthesize(Collective(Kind.ALL_GATHER, 512, 2**30), topology)
-    text = spread_picture(NodeNames(topology), schedule.expand(), link_use_over_time(schedule.expand(), 8)).svg
+    expanded = schedule.expand()
+    arrived = arrivals(expanded, np.arange(1, 9) * (expanded.time_ps / 8))
+    text = spread_picture(NodeNames(topology), expanded.time_ps, link_use_over_time(expanded, 8), arrived).svg
     assert text.count('<rect class="frame h8"') == 64  # the NVLinks of each node, held for 88 % of the time
     assert text.count('<path class="line h9"') == 64  # its NICs to the leaf switches
     # All is there over the whole time, and at the end; an eighth of it about after the first eighth.

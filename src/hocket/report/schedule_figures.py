@@ -28,12 +28,12 @@ def arrivals(schedule: Schedule, times_ps: NDArray[np.float64]) -> NDArray[np.fl
     return share
 
 
-def spread_picture(names: NodeNames, schedule: Schedule, share: NDArray[np.float64]) -> Chart:
-    """An animation: ranks fill up as their deliveries come, links are hot while they are held (`share` as from
-    `link_use_over_time`: a frame a bin). The first frame is the end, with what links were held of the whole time."""
-    bins = share.shape[1]
-    times = np.arange(1, bins + 1) * (schedule.time_ps / bins)
-    filled = arrivals(schedule, np.append(times[-1:], times))
+def spread_picture(names: NodeNames, time_ps: int, share: NDArray[np.float64], arrived: NDArray[np.float64]) -> Chart:
+    """An animation: ranks fill up as deliveries come (`arrived`, parts x ranks), links are hot while they are held
+    (`share` as from `link_use_over_time`). The first frame is the end, with what links were held of the whole time."""
+    parts = share.shape[1]
+    times = np.arange(1, parts + 1) * (time_ps / parts)
+    filled = np.concatenate([arrived[-1:], arrived])
     frames = np.concatenate([share.mean(axis=1)[:, None], share], axis=1)
     return network_picture(
         names, frames, filled, ["whole time", *(f"until {format_time(float(time))}" for time in times)]
