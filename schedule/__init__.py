@@ -33,7 +33,7 @@ with late_imports(__name__):
     )
     from hocket.schedule.switch_proof import SwitchProof, execute_switches
     from hocket.schedule.symmetry import Motion, Symmetry
-    from hocket.schedule.timing import dependencies, first_ready_first, retime
+    from hocket.schedule.timing import dependencies, first_ready_first, link_use_over_time, retime
     from hocket.schedule.verification import VerifyReport, verify
 
 __all__ = [
@@ -100,6 +100,7 @@ __all__ = [
     "execute_switches",
     "first_ready_first",
     "least_safe_count",
+    "link_use_over_time",
     "load",
     "load_expanded",
     "lower_bound",

@@ -9,7 +9,7 @@ from hocket._core import schedule as engine
 from hocket.base.errors import ScheduleError
 from hocket.schedule.schedule import Schedule
 
-__all__ = ["dependencies", "first_ready_first", "retime"]
+__all__ = ["dependencies", "first_ready_first", "link_use_over_time", "retime"]
 
 _MOST_PASSES = 3
 
@@ -23,6 +23,16 @@ def dependencies(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int3
     entries) the engine's `find_gates` says the same in linear space.
     """
     return engine.dependencies(schedule.transfers)
+
+
+def link_use_over_time(schedule: Schedule, parts: int) -> NDArray[np.float64]:
+    """Share of its bandwidth at which each link is held in each of so many equal parts of the schedule's time, as
+    verification counts it: links x parts. A link that carries one transfer at a time is held in whole."""
+    chunk_bytes = schedule.collective.chunk_bytes
+    busy_ps = engine.use_over_time(schedule.transfers, chunk_bytes, schedule.blocking, parts).reshape(-1, parts)
+    edges_ps = np.array([schedule.time_ps * part // parts for part in range(parts + 1)], np.int64)
+    # Of trunks each transfer's part is rounded to a picosecond, which may add up to one more than there is.
+    return np.minimum(1.0, busy_ps / np.maximum(1, np.diff(edges_ps)))
 
 
 def retime(schedule: Schedule, blocking: bool = False) -> Schedule:

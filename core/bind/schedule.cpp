@@ -2,6 +2,7 @@
 #include "hocket/schedule/dependencies.hpp"
 #include "hocket/schedule/retime.hpp"
 #include "hocket/schedule/spanning_trees.hpp"
+#include "hocket/schedule/use_over_time.hpp"
 #include "hocket/schedule/verify.hpp"
 #include "transfers.hpp"
 
@@ -33,6 +34,10 @@ auto verify(const OwnedTransfers& transfers, In<int32_t> ranks, In<int32_t> rela
   return give(unlocked([&] { return schedule::verify(transfers, conditions, timed, blocking); }));
 }
 
+auto use_over_time(const OwnedTransfers& transfers, In<int64_t> chunk_bytes, bool blocking, int64_t bins) {
+  return give(unlocked([&] { return schedule::use_over_time(transfers, view(chunk_bytes), blocking, bins); }));
+}
+
 void bind_transfers(nb::module_& m) {
   nb::class_<OwnedTransfers>(m, "Transfers")
       .def(nb::init<nb::object, In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<bool>, In<int64_t>, In<int64_t>,
@@ -41,6 +46,7 @@ void bind_transfers(nb::module_& m) {
            "num_chunks"_a, "own"_a);
   m.def("dependencies", &find_dependencies, "transfers"_a);
   m.def("retime", &retime, "transfers"_a, "chunk_bytes"_a, "blocking"_a, "reducing"_a);
+  m.def("use_over_time", &use_over_time, "transfers"_a, "chunk_bytes"_a, "blocking"_a, "bins"_a);
   nb::class_<RankSets>(m, "RankSets")
       .def("__init__", &init_sets, "num_ranks"_a, "offset"_a, "ranks"_a)
       .def(

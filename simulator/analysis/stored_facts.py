@@ -14,7 +14,7 @@ from hocket.simulator.analysis.json_form import FORMAT, VERSION
 from hocket.simulator.analysis.rank_groups import RanksAlike
 from hocket.simulator.analysis.rank_timeline import RankPart, RankTimeline
 from hocket.simulator.prediction import CollectiveTime, LinkUse, routing_words
-from hocket.topology import Dimension, Topology
+from hocket.topology.stored import LinksForm, TopologyForm, topology_of
 
 __all__ = ["StoredFacts", "StoredForm", "stored_facts"]
 
@@ -91,26 +91,15 @@ class _Segments(_Table):
     rank: list[_Number]
 
 
-class _Links(_Table):
-    src: list[_Number]
-    dst: list[_Number]
-    bandwidth: list[_Number]
-    latency_ps: list[_Number]
+class _Links(LinksForm, _Table, kw_only=True):
     busy_ps: list[_Number]
     bytes: list[_Number]
     messages: list[_Number]
     utilisation: list[_Rate]
-    class_name: list[str] = msgspec.field(name="class")
 
 
-class _Topology(msgspec.Struct):
-    name: str
+class _Topology(TopologyForm, kw_only=True):
     is_spec: bool
-    switches: _Number
-    node_of_rank: list[_Number]
-    in_network: list[_Number]
-    dimensions: list[Dimension]
-    fingerprint: str
 
 
 class _Row(msgspec.Struct):
@@ -160,7 +149,7 @@ class StoredFacts:
     def __init__(self, form: StoredForm) -> None:
         _require((form.format, form.version) == (FORMAT, VERSION), f"expected a {FORMAT} of version {VERSION}")
         self.model, self.time_ps, self.bound_ps, self.ratio = form.model, form.time_ps, form.bound_ps, form.ratio
-        self.topology, self.is_spec = _topology(form.topology, form.links), form.topology.is_spec
+        self.topology, self.is_spec = topology_of(form.topology, form.links), form.topology.is_spec
         self.routing_words = routing_words(form.routing, self.topology)
         self.ranks, self.caused_waits = form.ranks.columns(), form.caused_waits.columns()
         self.steps, self.sorts, self.groups = form.steps.columns(), form.sorts.columns(), form.groups.columns()
@@ -185,25 +174,6 @@ def stored_facts(path: Path | str) -> StoredFacts:
         return StoredFacts(msgspec.json.decode(read_text(path, JSON), type=StoredForm))
     except (ValueError, OverflowError, HocketError) as error:
         raise FormatError(f"{path}: no report can be made of it: {error}; simulate again with --json") from error
-
-
-def _topology(stored: _Topology, links: _Links) -> Topology:
-    columns = links.columns()
-    ends = (columns[name].astype(np.int64).tolist() for name in ("src", "dst", "latency_ps", "bandwidth"))
-    _require(stored.switches <= len(links.src), "switches without links")
-    _require(sum(links.bandwidth) < 2**62, "bandwidths that nothing has")
-    topology = Topology.from_links(
-        stored.name,
-        len(stored.node_of_rank),
-        list(zip(*ends, strict=True)),
-        num_switches=stored.switches,
-        machine=stored.node_of_rank,
-        link_class=links.class_name,
-        dimensions=tuple(stored.dimensions),
-        in_network=stored.in_network,
-    )
-    _require(topology.fingerprint == stored.fingerprint, "its links are not those of its topology")
-    return topology
 
 
 def _timeline(stored: _Timeline, ranks: int) -> RankTimeline:

@@ -12,8 +12,8 @@ from in_process import hocket
 
 from hocket.base.units import format_bandwidth, format_time
 from hocket.report.node_names import NodeNames
-from hocket.report.schedule_figures import arrivals, link_occupancy, spread_picture
-from hocket.schedule import Collective, Kind, verify
+from hocket.report.schedule_figures import arrivals, spread_picture
+from hocket.schedule import Collective, Kind, link_use_over_time, verify
 from hocket.synthesizer import synthesize
 from hocket.topology import load
 
@@ -27,9 +27,9 @@ def test_occupancy_is_what_verification_counts() -> None:
             topology = load(spec)
             collective = Collective(Kind.ALL_REDUCE, topology.num_ranks, 2**20, 2)
             schedule = synthesize(collective, topology, blocking=blocking)
-            busy = link_occupancy(schedule, 7).sum(axis=1) * schedule.time_ps / 7
+            busy = link_use_over_time(schedule, 7).sum(axis=1) * schedule.time_ps / 7
             assert busy == pytest.approx(verify(schedule).link_busy_ps, rel=1e-9, abs=10)
-            assert link_occupancy(schedule, 7).max() <= 1 + 1e-9
+            assert link_use_over_time(schedule, 7).max() <= 1 + 1e-9
 
 
 def test_ranks_fill_up_as_their_deliveries_come() -> None:
@@ -43,7 +43,9 @@ def test_ranks_fill_up_as_their_deliveries_come() -> None:
 def test_512_ranks_spread_chunks_node_by_node() -> None:
     topology = load("dgx-h100:nodes=64")
     schedule = synthesize(Collective(Kind.ALL_GATHER, 512, 2**30), topology)
-    text = spread_picture(NodeNames(topology), schedule.expand(), link_occupancy(schedule.expand(), 8)).svg
+    expanded = schedule.expand()
+    arrived = arrivals(expanded, np.arange(1, 9) * (expanded.time_ps / 8))
+    text = spread_picture(NodeNames(topology), expanded.time_ps, link_use_over_time(expanded, 8), arrived).svg
     assert text.count('<rect class="frame h8"') == 64  # the NVLinks of each node, held for 88 % of the time
     assert text.count('<path class="line h9"') == 64  # its NICs to the leaf switches
     # All is there over the whole time, and at the end; an eighth of it about after the first eighth.

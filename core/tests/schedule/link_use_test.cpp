@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <vector>
+
 #include "hocket/error.hpp"
+#include "hocket/schedule/use_over_time.hpp"
 
 namespace hocket::schedule {
 namespace {
@@ -64,6 +68,26 @@ TEST(LinkUse, ATransferTakesItsPartOfATrunk) {
   EXPECT_EQ(use.share(0, 100), 100);  // its own port
   EXPECT_EQ(use.share(1, 100), 50);   // half of the trunk
   EXPECT_EQ(use.share(kTrunkHop, 100), 100);
+}
+
+TEST(LinkUse, IsToldOverTime) {
+  const topology::Graph network = graph();
+  // The first route from 0 on and the third from 120 on, with a chunk of 100 and of 80 bytes: 100 and 40 ns.
+  const std::vector<int32_t> chunk{0, 1}, route{0, 2};
+  const std::array<bool, 2> reduce{};
+  const std::vector<Picoseconds> start{0, 120'000}, finish{100'000, 160'000};
+  const Transfers transfers{{&network, kOffset, kLinks}, chunk, route, reduce, start, finish, 2};
+  const auto busy = use_over_time(transfers, std::vector<int64_t>{100, 80}, false, 4);
+  const auto of = [&](int64_t link) {
+    return std::vector<Picoseconds>(busy.begin() + link * 4, busy.begin() + (link + 1) * 4);
+  };
+  EXPECT_EQ(of(0), (std::vector<Picoseconds>{40'000, 40'000, 20'000, 0}));  // the port of rank 0, in whole
+  EXPECT_EQ(of(1), (std::vector<Picoseconds>{0, 0, 0, 0}));
+  EXPECT_EQ(of(3), (std::vector<Picoseconds>{20'000, 20'000, 10'000, 40'000}));  // the trunk: half of it, then all
+  // Parts of 3 ps cannot be equal: they begin at 0, 53'333 and 106'666 ps, and nothing is lost.
+  const auto thirds = use_over_time(transfers, std::vector<int64_t>{100, 80}, false, 3);
+  EXPECT_EQ(thirds[0], 53'333);
+  EXPECT_EQ(thirds[0] + thirds[1] + thirds[2], 100'000);
 }
 
 TEST(LinkUse, PartsOfARouteBetweenRanksHaveRatesOfTheirOwn) {

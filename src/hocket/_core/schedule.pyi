@@ -30,6 +30,9 @@ def dependencies(transfers: Transfers) -> tuple[NDArray[np.int64], NDArray[np.in
 def retime(
     transfers: Transfers, chunk_bytes: NDArray[np.int64], blocking: bool, reducing: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def use_over_time(
+    transfers: Transfers, chunk_bytes: NDArray[np.int64], blocking: bool, bins: int
+) -> NDArray[np.int64]: ...
 def verify(
     transfers: Transfers,
     ranks: NDArray[np.int32],

@@ -1,87 +1,71 @@
 """The page of a synthesized schedule: what its links do, how its chunks spread, and what other algorithms need."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from hocket.base.errors import ScheduleError
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.figures import curves
 from hocket.report.link_sorts import link_heat
 from hocket.report.node_names import NodeNames
-from hocket.report.page import Advice, Block, Cards, Figure, Section, Table, Text, render
-from hocket.report.schedule_figures import compared_times, link_occupancy, spread_picture
-from hocket.schedule import Schedule, retime
-from hocket.schedule.algorithms import build_all
-from hocket.synthesizer import ScheduleWindow, Synthesized, Together, summarize
-from hocket.topology.naming import spans
+from hocket.report.page import Advice, Block, Cards, Figure, Page, Section, Table, Text
+from hocket.report.schedule_facts import GroupsFacts, PictureFacts, ScheduleFacts, WindowsFacts
+from hocket.report.schedule_figures import compared_times, spread_picture
 
-__all__ = ["groups_page", "schedule_page", "windows_page"]
+__all__ = ["groups_content", "schedule_content", "windows_content"]
 
-_BINS = 60
 _NEAR = 1.05  # times the lower bound
 _LINKS = 50
-# Larger schedules are not compared: it would take long and show little.
-_COMPARED_DELIVERIES = 200_000
 
 
-def schedule_page(one: Synthesized) -> str:
-    """The page as HTML text."""
-    schedule, numbers = one.schedule.expand(), summarize(one)
-    share, names = link_occupancy(schedule, _BINS), NodeNames(schedule.topology)
+def schedule_content(one: ScheduleFacts) -> Page:
+    """What is on the page of a schedule."""
+    numbers = msgspec.structs.asdict(one)
     sections = [Section("Summary", [Cards(list(_cards(numbers))), *_advice(numbers)])]
-    sections.append(Section("How the chunks spread", [_spread(names, schedule, share)]))
-    sections.append(Section("Links", list(_links(names, schedule, share))))
-    if schedule.collective.num_deliveries <= _COMPARED_DELIVERIES:
-        sections.append(Section("Other algorithms", list(_others(one))))
-    collective = schedule.collective
-    size = f" of {format_bytes(collective.size_bytes)}" if collective.size_bytes else ""
-    title = f"{collective.name}{size} on {schedule.topology.name}"
-    chunks = f"chunks per rank: {collective.chunks_per_rank}"
-    subtitle = f"{collective.num_ranks} ranks, {chunks}; engine {schedule.generator}"
-    return render(title, subtitle, sections)
+    sections += _pictures(one.picture, one.time_ps)
+    if one.native_ps:
+        sections.append(Section("Other algorithms", [_others(one)]))
+    size = f" of {format_bytes(one.size_bytes)}" if one.size_bytes else ""
+    title = f"{one.collective}{size} on {one.topology}"
+    chunks = f"chunks per rank: {one.chunks_per_rank}"
+    return Page(title, f"{one.ranks} ranks, {chunks}; engine {one.engine}", sections)
 
 
-def groups_page(found: Together) -> str:
-    """The page of collectives at once, as HTML text: each group's, then all on the links that they share."""
-    schedule, parts = found.whole.schedule.expand(), [summarize(part) for part in found.parts]
-    share, names = link_occupancy(schedule, _BINS), NodeNames(schedule.topology)
+def groups_content(found: GroupsFacts) -> Page:
+    """What is on the page of collectives at once: each group's, then all on the links that they share."""
     table = Table(
         ["group", "ranks", "time", "bound alone, any chunks", "ratio", "busbw", "transfers"],
         [
             [
                 str(number),
-                spans(part.schedule.expand().ranks.tolist()),
-                format_time(numbers["time_ps"]),
-                format_time(numbers["bound_any_chunks_ps"]),
-                f"{numbers['ratio']:.4f}",
-                format_bandwidth(numbers["busbw_bytes_per_s"]),
-                str(numbers["transfers"]),
+                each.group,
+                format_time(each.time_ps),
+                format_time(each.bound_any_chunks_ps),
+                f"{each.ratio:.4f}",
+                format_bandwidth(each.busbw_bytes_per_s),
+                str(each.transfers),
             ]
-            for number, (part, numbers) in enumerate(zip(found.parts, parts, strict=True))
+            for number, each in enumerate(found.groups)
         ],
     )
-    whole = summarize(found.whole)
-    cards = [card for card in _cards(whole) if card[0] != "busbw"]  # of nobody's buffer
-    sections = [
-        Section("All at once", [Cards(cards), table]),
-        Section("How the chunks spread", [_spread(names, schedule, share)]),
-        Section("Links", list(_links(names, schedule, share))),
+    cards = [card for card in _cards(msgspec.structs.asdict(found)) if card[0] != "busbw"]  # of nobody's buffer
+    sections = [Section("All at once", [Cards(cards), table]), *_pictures(found.picture, found.time_ps)]
+    kinds = " and ".join(dict.fromkeys(each.collective for each in found.groups))
+    title = f"{kinds} of {len(found.groups)} groups on {found.topology}"
+    return Page(title, f"{found.ranks} ranks; engine {found.engine}", sections)
+
+
+def windows_content(found: WindowsFacts) -> Page:
+    """What is on the page of schedules for a range of sizes."""
+    rows = [
+        (number, msgspec.structs.asdict(one)) for number, window in enumerate(found.windows) for one in window.sizes
     ]
-    kinds = " and ".join(dict.fromkeys(numbers["collective"] for numbers in parts))
-    title = f"{kinds} of {len(parts)} groups on {schedule.topology.name}"
-    return render(title, f"{whole['ranks']} ranks; engine {schedule.generator}", sections)
-
-
-def windows_page(found: Sequence[ScheduleWindow]) -> str:
-    """The page of schedules for a range of sizes, as HTML text."""
-    rows = [(number, summarize(one)) for number, window in enumerate(found) for one in window.at]
     sizes = [numbers["size_bytes"] for _, numbers in rows]
     busbw: dict[str, list[float]] = {
         f"schedule {number}": [numbers["busbw_bytes_per_s"] / 1e9 if number == at else np.nan for at, numbers in rows]
-        for number in range(len(found))
+        for number in range(len(found.windows))
     }
     ratio = {"time / bound": [numbers["ratio"] for _, numbers in rows], "bound": [1.0] * len(rows)}
     table = Table(
@@ -103,13 +87,13 @@ def windows_page(found: Sequence[ScheduleWindow]) -> str:
     )
     caption = "busbw as nccl-tests defines it, of the schedule that is the quickest at each size."
     sections = [
-        Section("Summary", [Cards([*_window_cards([numbers for _, numbers in rows], len(found))])]),
+        Section("Summary", [Cards([*_window_cards([numbers for _, numbers in rows], len(found.windows))])]),
         Section("Bus bandwidth", [Figure(curves(sizes, busbw, "GB/s"), caption)]),
         Section("Above the bound", [Figure(curves(sizes, ratio, "ratio", "bound"), "No schedule can be below 1.")]),
         Section("Sizes", [table]),
     ]
-    collective, topology = found[0].at[0].schedule.collective, found[0].at[0].schedule.topology
-    return render(f"{collective.kind} on {topology.name}", f"{collective.num_ranks} ranks", sections)
+    first = found.windows[0].sizes[0]
+    return Page(f"{first.collective} on {first.topology}", f"{first.ranks} ranks", sections)
 
 
 def _window_cards(sizes: Sequence[dict[str, Any]], schedules: int) -> Iterator[tuple[str, str, str]]:
@@ -151,35 +135,34 @@ def _advice(numbers: dict[str, Any]) -> Iterator[Advice]:
     yield Advice(f"{ratio:.2f} times the lower bound", why, remedy)
 
 
-def _spread(names: NodeNames, schedule: Schedule, share: Any) -> Block:
-    return Figure(
-        spread_picture(names, schedule, share),
+def _pictures(picture: PictureFacts | None, time_ps: int) -> list[Section]:
+    """How the chunks spread, and the links; of a schedule that is too large for it that it is."""
+    if picture is None:
+        text = Text("Not drawn: too many transfers for the JSON; the page of --report has them.")
+        return [Section("Links", [text])]
+    names, share = NodeNames(picture.network()), picture.shares()
+    spread = Figure(
+        spread_picture(names, time_ps, share, picture.arrived()),
         "Play, or move the slider. A rank fills up as what it receives arrives; a link is hot while it is held for most"
         " of the frame. Of many ranks those of a node are in one box, whose frame is the links inside.",
     )
+    return [Section("How the chunks spread", [spread]), Section("Links", [*_links(names, time_ps, share)])]
 
 
-def _links(names: NodeNames, schedule: Schedule, share: Any) -> Iterator[Block]:
-    topology, use = schedule.topology, share.mean(axis=1)
-    chart, words = link_heat(names, share, schedule.time_ps / share.shape[1], "when each link is held")
+def _links(names: NodeNames, time_ps: int, share: Any) -> Iterator[Block]:
+    use = share.mean(axis=1)
+    chart, words = link_heat(names, share, time_ps / share.shape[1], "when each link is held")
     yield Figure(chart, f"The time-expanded network: when links are held. {words}")
     busiest = np.argsort(-use, kind="stable")[:_LINKS]
     rows = [[names.link(link), f"{use[link]:.1%}"] for link in busiest.tolist() if use[link] > 0]
     yield Table(["busiest links", "held"], rows)
-    idle = int((use == 0).sum())
-    if idle:
-        yield Text(f"{idle} of {topology.num_links} links are not used.")
+    if idle := int((use == 0).sum()):
+        yield Text(f"{idle} of {len(use)} links are not used.")
 
 
-def _others(one: Synthesized) -> Iterator[Block]:
-    schedule, bound = one.schedule.expand(), one.schedule.bound
-    assert bound is not None  # Synthesized.of sets one
-    chosen = f"this: {schedule.generator}"
-    times = {chosen: schedule.time_ps}
-    for native in build_all(schedule.collective, schedule.topology, schedule.group):
-        with suppress(ScheduleError):  # some exchange partial sums in a way that busy links reorder
-            times[native.generator] = retime(native, schedule.blocking).time_ps
-    yield Figure(
-        compared_times(times, chosen, bound.time_ps),
+def _others(one: ScheduleFacts) -> Figure:
+    chosen = f"this: {one.engine}"
+    return Figure(
+        compared_times({chosen: one.time_ps, **one.native_ps}, chosen, one.bound_ps),
         "The native algorithms with the same chunks, timed on the same links.",
     )

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from hocket.api.provenance import write_page
@@ -18,7 +19,16 @@ from hocket.base.standard_output import is_standard_output
 from hocket.base.text import printable_lines
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bandwidth, format_bytes, format_time
-from hocket.report.schedule_page import groups_page, schedule_page, windows_page
+from hocket.report.page import Page
+from hocket.report.schedule_facts import (
+    GroupsFacts,
+    PictureFacts,
+    ScheduleFacts,
+    WindowsFacts,
+    native_times,
+    picture_facts,
+)
+from hocket.report.schedule_page import groups_content, schedule_content, windows_content
 from hocket.schedule import AnySchedule, save
 from hocket.synthesizer import ScheduleWindow, Synthesized, Together, describe, summarize
 from hocket.topology.naming import spans
@@ -31,8 +41,13 @@ if TYPE_CHECKING:
 __all__ = ["GroupsResult", "SynthesisResult", "WindowsResult"]
 
 
+_MOST_DRAWN = 1_000_000  # transfers of a schedule of which JSON has what its page draws
+
+
 class _Schedules(Result):
     """Schedules with their bounds; `parts` has them with what was proved of each."""
+
+    _format = "hocket.schedule"
 
     def __init__(self, request: Synthesis, parts: Sequence[Synthesized]) -> None:
         self.request: Synthesis = request
@@ -53,8 +68,10 @@ class _Schedules(Result):
         return {"schedules": {name: np.array([one[name] for one in self.numbers]) for name in self.numbers[0]}}
 
     def as_json(self) -> dict[str, Any]:
-        """The numbers, with the request that was answered."""
-        return {**self._content(), "request": self.request.to_plain()}
+        """The numbers and what its page draws, with the request that was answered."""
+        form = {"format": self._format, "version": 1, "headline": self.headline()}
+        drawn = {name: msgspec.to_builtins(value) for name, value in self._drawn(whole=False).items()}
+        return form | self._content() | drawn | {"request": self.request.to_plain()}
 
     def summary(self) -> str:
         notes = [f"note: {note}" for note in self.schedules[0].topology.notes]
@@ -69,7 +86,7 @@ class _Schedules(Result):
             if request.json is not None:
                 write_json(request.json, self.as_json())
             if request.report is not None:
-                write_page(request.report, self._page_text(), self)
+                write_page(request.report, self._page_content().html(), self)
                 self._page.append(f"wrote {request.report}")
 
     def _content(self) -> dict[str, Any]:
@@ -82,7 +99,11 @@ class _Schedules(Result):
         """Writes the schedules; what was written."""
         raise NotImplementedError
 
-    def _page_text(self) -> str:
+    def _drawn(self, whole: bool) -> dict[str, Any]:
+        """What its page has beside the numbers: all of it, or what JSON takes."""
+        return {}
+
+    def _page_content(self) -> Page:
         raise NotImplementedError
 
 
@@ -154,14 +175,28 @@ class SynthesisResult(_Schedules):
         save(self.schedule, output)
         return str(output)
 
-    def _page_text(self) -> str:
-        return schedule_page(self.parts[0])
+    def _drawn(self, whole: bool) -> dict[str, Any]:
+        if not whole and self.numbers[0]["transfers"] > _MOST_DRAWN:
+            return {"picture": None, "native_ps": {}}
+        return {"picture": self._picture, "native_ps": self._native_ps}
+
+    @cached_property
+    def _picture(self) -> PictureFacts:
+        return picture_facts(self.schedule.expand())
+
+    @cached_property
+    def _native_ps(self) -> dict[str, int]:
+        return native_times(self.parts[0])
+
+    def _page_content(self) -> Page:
+        return schedule_content(msgspec.convert(self.numbers[0] | self._drawn(whole=True), ScheduleFacts))
 
 
 class WindowsResult(_Schedules):
     """The schedules that are the quickest somewhere in a range of sizes; `parts` has one for each size."""
 
     several = "windows"
+    _format = "hocket.schedules_by_size"
 
     def __init__(self, request: Synthesis, found: Sequence[ScheduleWindow]) -> None:
         super().__init__(request, [one for window in found for one in window.at])
@@ -217,14 +252,15 @@ class WindowsResult(_Schedules):
             save(window.at[-1].schedule, output / name)
         return f"{len(self.windows)} schedule{'s' * (len(self.windows) > 1)} to {output}"
 
-    def _page_text(self) -> str:
-        return windows_page(self.windows)
+    def _page_content(self) -> Page:
+        return windows_content(msgspec.convert(self._content(), WindowsFacts))
 
 
 class GroupsResult(_Schedules):
     """A schedule for each group, all on one timeline; `whole` is all of them as one."""
 
     several = "schedules"
+    _format = "hocket.schedules_of_groups"
 
     def __init__(self, request: Synthesis, found: Together) -> None:
         super().__init__(request, found.parts)
@@ -238,7 +274,11 @@ class GroupsResult(_Schedules):
         )
 
     def _content(self) -> dict[str, Any]:
-        return {**summarize(self.whole), "groups": self.numbers}
+        groups = [spans(part.schedule.expand().ranks.tolist()) for part in self.parts]
+        return {
+            **summarize(self.whole),
+            "groups": [{**one, "group": group} for one, group in zip(self.numbers, groups, strict=True)],
+        }
 
     def _lines(self) -> list[str]:
         rows = [
@@ -273,5 +313,13 @@ class GroupsResult(_Schedules):
             save(part.schedule, path)
         return f"{paths[0]} to {paths[-1].name}"
 
-    def _page_text(self) -> str:
-        return groups_page(self._found)
+    def _drawn(self, whole: bool) -> dict[str, Any]:
+        too_many = not whole and sum(one["transfers"] for one in self.numbers) > _MOST_DRAWN
+        return {"picture": None if too_many else self._picture}
+
+    @cached_property
+    def _picture(self) -> PictureFacts:
+        return picture_facts(self.whole.schedule.expand())
+
+    def _page_content(self) -> Page:
+        return groups_content(msgspec.convert(self._content() | self._drawn(whole=True), GroupsFacts))

@@ -16,6 +16,8 @@ from hocket.report.curves_page import curves_content
 from hocket.report.page import Page
 from hocket.report.prediction_page import prediction_content
 from hocket.report.replay_page import replay_content
+from hocket.report.schedule_facts import GroupsFacts, ScheduleFacts, WindowsFacts
+from hocket.report.schedule_page import groups_content, schedule_content, windows_content
 from hocket.report.step_facts import StoredStep
 from hocket.report.step_page import stored_step_content
 from hocket.report.traffic_facts import TrafficFacts
@@ -81,6 +83,9 @@ REPORTS: Mapping[str, Callable[[Path], Page]] = {
     "hocket.curves": lambda path: curves_content(*stored_curves(path)),
     "hocket.replay": _page_of(_Replay, _replay),
     "hocket.fit": _page_of(CalibrationFacts, calibration_content),
+    "hocket.schedule": _page_of(ScheduleFacts, schedule_content),
+    "hocket.schedules_by_size": _page_of(WindowsFacts, windows_content),
+    "hocket.schedules_of_groups": _page_of(GroupsFacts, groups_content),
     "hocket.step": _page_of(StoredStep, stored_step_content),
     "hocket.validation": _page_of(ValidationFacts, validation_content),
     "hocket.traffic": _page_of(TrafficFacts, traffic_content),
