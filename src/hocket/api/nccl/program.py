@@ -4,10 +4,10 @@ from pathlib import Path
 
 from hocket.api.nccl.naming import collectives_named, release_named, settings_named
 from hocket.api.nccl.request import NcclProgramWriting
+from hocket.api.program_text import program_lines
 from hocket.api.progress import Progress
 from hocket.api.reading import bytes_of, one_of
 from hocket.api.result import Report
-from hocket.api.translate.text import program_lines
 from hocket.base.errors import ScheduleError
 from hocket.nccl.programs import KINDS
 from hocket.nccl.programs.spec import NcclAlgorithm, model_of_hosts

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from hocket.api.progress import Progress
+from hocket.api.stock_times import OF_RCCL, LibraryTimes, is_foreign, stock_library
 from hocket.api.synthesize.candidates import Candidates
 from hocket.api.synthesize.problems import read_sizes
 from hocket.api.synthesize.programs_result import ProgramRow, ProgramsResult
 from hocket.api.synthesize.request import Synthesis
-from hocket.api.synthesize.stock import LibraryTimes, stock_library
 from hocket.api.synthesize.stock_settings import stock_table
 from hocket.base.errors import Infeasible, RequestError, ScheduleError
 from hocket.base.files import require_place
@@ -34,7 +34,6 @@ from hocket.translator.targets import RUNTIMES
 __all__ = ["perform_programs"]
 
 _ELEMENT = 4  # bytes of a float32
-_OF_RCCL = "rccl"
 #: The runtimes whose programs have switches compute.
 _HAVE_SWITCHES = (PLAN_RUNTIME, DEVICE_RUNTIME.name)
 
@@ -62,7 +61,7 @@ def perform_programs(
         stock = None
     if stock is not None:
         _check_vendor(runtime, stock)
-    foreign = stock is not None and stock.machine.rccl is not None and runtime != _OF_RCCL and costs is None
+    foreign = stock is not None and is_foreign(stock, runtime, has_costs=costs is not None)
     if not profile.priced or foreign:
         stock = None  # links alone beside a model of kernels, or another vendor's kernels, would be no comparison
     searching = partial(_searched, search=search, request=request, watch=watch)
@@ -120,7 +119,7 @@ def _far(runtime: str, several: bool) -> list[str]:
 
 def _check_vendor(runtime: str, stock: LibraryTimes) -> None:
     """Refuses RCCL's programs where NCCL runs. Raises RequestError."""
-    if runtime == _OF_RCCL and stock.machine.nccl is not None:
+    if runtime == OF_RCCL and stock.machine.nccl is not None:
         raise RequestError(
             f"--for {runtime}: runs on AMD's GPUs, and {stock.machine.topology.name} has NVIDIA's: take executor,"
             " mscclpp or device"

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from hocket.api.result import Result
+from hocket.api.stock_times import StockTime
 from hocket.api.synthesize.request import Synthesis
-from hocket.api.synthesize.stock import StockTime
 from hocket.base.files import write_json
 from hocket.base.text import printable_lines
 from hocket.base.text_table import text_table

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import ceil, log
 
-from hocket.api.synthesize.stock import LibraryTimes
+from hocket.api.stock_times import LibraryTimes
 from hocket.base.collectives import nccl_name
 from hocket.nccl import NcclModel
 from hocket.nccl.choice import NcclChoice

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hocket.api.progress import Progress
+from hocket.api.program_text import bundle_lines, plan_lines, program_lines
+from hocket.api.progress import SILENT, Progress
 from hocket.api.reading import bytes_of, one_of
+from hocket.api.stock_times import OF_RCCL, LibraryTimes, beside_stock, is_foreign, stock_of
 from hocket.api.translate.request import Translation
 from hocket.api.translate.result import TranslationResult
-from hocket.api.translate.text import bundle_lines, plan_lines, program_lines
 from hocket.base.errors import RequestError
 from hocket.base.text import shell_word
-from hocket.schedule import FIFO_DEPTH, AnySchedule, Costs, Kind, Schedule, load_expanded, read_costs, verify
+from hocket.schedule import (
+    FIFO_DEPTH,
+    AnySchedule,
+    Collective,
+    Costs,
+    Kind,
+    Schedule,
+    load_expanded,
+    read_costs,
+    verify,
+)
+from hocket.topology import Topology
 from hocket.topology import load as load_topology
 from hocket.translator import (
     DEVICE_RUNTIME,
@@ -19,6 +31,7 @@ from hocket.translator import (
     Lowering,
     is_forest,
     priced_profile,
+    priced_protocols,
     read_forest,
     read_program,
     rewrite,
@@ -26,7 +39,8 @@ from hocket.translator import (
 )
 from hocket.translator import program_schedule as schedule_of_program
 from hocket.translator import translate as translate_to_program
-from hocket.translator.bundle import write_bundle
+from hocket.translator.bundle import BundleReport, write_bundle
+from hocket.translator.bundle.sources import read_source
 from hocket.translator.formats.registry import FORMATS
 from hocket.translator.launching import machines
 from hocket.translator.lowering.proving import Translated
@@ -55,18 +69,18 @@ def perform(request: Translation, progress: Progress) -> TranslationResult:
     lowering = _lowering(request)
     _take_only(request)
     if request.bundle is not None:
-        return _bundle(request, request.bundle, lowering)
+        return _bundle(request, request.bundle, lowering, progress)
     file = Path(request.files[0])
     if _is_lowered(file) and request.to not in FORMATS and request.to != PLAN_RUNTIME:
         return _rewritten(request, file, lowering)
-    return _translated(request, _read_schedule(request, file), lowering)
+    return _translated(request, _read_schedule(request, file), lowering, progress)
 
 
 def translate_schedule(request: Translation, schedule: AnySchedule) -> TranslationResult:
     """As `perform` of a schedule that is in memory, as if it were in the request's file."""
     lowering = _lowering(request)
     _take_only(request)
-    return _translated(request, schedule.expand(), lowering)
+    return _translated(request, schedule.expand(), lowering, SILENT)
 
 
 def _lowering(request: Translation) -> Lowering:
@@ -134,18 +148,47 @@ def _read_schedule(request: Translation, file: Path) -> Schedule:
     return schedule_of_program(read_program(file, root=request.root), topology, size_bytes)
 
 
-def _bundle(request: Translation, folder: str, lowering: Lowering) -> TranslationResult:
+def _bundle(request: Translation, folder: str, lowering: Lowering, progress: Progress) -> TranslationResult:
+    topology = None if request.topology is None else load_topology(request.topology)
+    sources = [read_source(Path(file), request.root) for file in request.files]
     report = write_bundle(
-        [Path(file) for file in request.files],
+        sources,
         folder,
         request.to,
         lowering,
-        topology=None if request.topology is None else load_topology(request.topology),
+        topology=topology,
         root=request.root,
         ranks_per_node=request.ranks_per_node,
         costs=_costs(request),
     )
-    return TranslationResult(request, bundle_lines(report, Path(folder)), report)
+    lines = bundle_lines(report, Path(folder))
+    of_links = [one.content.topology for one in sources if isinstance(one.content, Schedule)]
+    network = topology or next(iter(of_links), None)
+    library = network and _library(request.to, network, sources[0].collective, _costs(request), progress)
+    lines[-1:-1] = _beside(report, library) if library else []
+    return TranslationResult(request, lines, report)
+
+
+def _beside(report: BundleReport, library: LibraryTimes) -> list[str]:
+    """Of each file the size at which it gains least on the stock library."""
+    told = []
+    for file in report.bundle.files:
+        stock = [(library.at(one.size_bytes), one) for one in file.predicted]
+        least = [(of.time_ps / max(1, one.time_ps), one.size_bytes, one.time_ps) for of, one in stock if of is not None]
+        sentence = beside_stock(library, *min(least)[1:]) if least else None
+        told += [f"{file.path}: {sentence}"] if sentence else []
+    return told
+
+
+def _library(
+    runtime: str, topology: Topology, collective: Collective, costs: Costs | None, progress: Progress
+) -> LibraryTimes | None:
+    """The stock library that programs of a runtime stand in for, where both are known by what kernels take."""
+    pace = priced_protocols(runtime, costs, topology)["Simple"].pace if runtime in RUNTIMES else None
+    found = None if pace is None else stock_of(topology, collective, pace, progress)
+    if found is None or is_foreign(found, runtime, has_costs=costs is not None):
+        return None
+    return None if found.machine.nccl is not None and runtime == OF_RCCL else found
 
 
 def _rewritten(request: Translation, file: Path, lowering: Lowering) -> TranslationResult:
@@ -161,7 +204,7 @@ def _rewritten(request: Translation, file: Path, lowering: Lowering) -> Translat
     return _program_result(request, result, program_lines(result, _output(request), bool(lowering.max_bytes)))
 
 
-def _translated(request: Translation, schedule: Schedule, lowering: Lowering) -> TranslationResult:
+def _translated(request: Translation, schedule: Schedule, lowering: Lowering, progress: Progress) -> TranslationResult:
     path, to = _output(request), request.to
     if to in FORMATS:
         verify(schedule)
@@ -171,9 +214,14 @@ def _translated(request: Translation, schedule: Schedule, lowering: Lowering) ->
         plan = translate_to_plan(schedule, path, lowering, ranks_per_node=request.ranks_per_node)
         recipe = plan_recipe(plan.plan, path, machines(schedule.topology, ranks, request.ranks_per_node))
         return TranslationResult(request, [*plan_lines(plan, path), "", *recipe.split("\n")], plan)
-    result = translate_to_program(schedule, path, priced_profile(to, _costs(request), schedule.topology), lowering)
-    predicted = saturation_findings(result.program, schedule.collective.size_bytes, result.candidates[0].time_ps)
+    costs, size = _costs(request), schedule.collective.size_bytes
+    result = translate_to_program(schedule, path, priced_profile(to, costs, schedule.topology), lowering)
+    time_ps = result.candidates[0].time_ps
+    predicted = saturation_findings(result.program, size, time_ps)
     lines = program_lines(result, path, bool(lowering.max_bytes), predicted)
+    library = _library(to, schedule.topology, schedule.collective, costs, progress)
+    if library is not None and (beside := beside_stock(library, size, time_ps)):
+        lines.append(beside)
     return _program_result(request, result, lines, machines(schedule.topology, ranks))
 
 

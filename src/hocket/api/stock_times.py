@@ -17,6 +17,7 @@ from hocket.api.simulate.rccl import rccl_time
 from hocket.api.simulate.request import Simulation
 from hocket.base.collectives import nccl_name
 from hocket.base.errors import HocketError
+from hocket.base.units import format_bytes, format_time
 from hocket.nccl import NcclModel
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.nccl.programs.counting import num_messages
@@ -27,9 +28,12 @@ from hocket.schedule.kernel_links import with_reach
 from hocket.simulator import simulate_collective
 from hocket.simulator.algorithm_choice import LIBRARY
 from hocket.topology import Topology
+from hocket.translator.interpreter_costs import machines_of
 
-__all__ = ["LibraryTimes", "StockTime", "stock_library"]
+__all__ = ["OF_RCCL", "LibraryTimes", "StockTime", "beside_stock", "is_foreign", "stock_library", "stock_of"]
 
+OF_RCCL = "rccl"
+"""The runtime whose programs RCCL's kernels run."""
 
 _DIRECT = "direct"
 _PS = 10**6  # of a us
@@ -60,6 +64,10 @@ class LibraryTimes:
     def described(self) -> str:
         slower = ", and what its programs take longer, chunk by chunk, on these links"
         return self.machine.assumed[0] + slower * (self.sound is not None)
+
+    @property
+    def name(self) -> str:
+        return "NCCL" if self.machine.rccl is None else "RCCL"
 
     @property
     def is_by_model(self) -> bool:
@@ -168,12 +176,7 @@ def stock_library(
 ) -> LibraryTimes | str | None:
     """None where no library is known to run there, a sentence where one does and its times are not known on a topology
     that lacks such things."""
-
-    def machine_of(text: str) -> StockMachine:
-        request = Simulation(what=str(collective.kind), topology=(text,))
-        return stock_machine(question_of(request, progress), text, runs=True, native="none")
-
-    machine = machine_of(spec)
+    machine = _machine_of(spec, collective, progress)
     if machine.nccl is None and machine.rccl is None:
         return None
     if lacking.without:
@@ -187,6 +190,49 @@ def stock_library(
         )
     by_name = with_own_links(machine.topology, spec)
     sound = machine.topology if is_slowed else None
-    sound = sound if by_name is None else machine_of(by_name).topology
+    sound = sound if by_name is None else _machine_of(by_name, collective, progress).topology
     on_links = replace(machine, topology=slowed(machine.topology, lacking)) if is_slowed else machine
     return LibraryTimes(collective, on_links, pace, sound)
+
+
+def stock_of(topology: Topology, collective: Collective, pace: Pace | None, progress: Progress) -> LibraryTimes | None:
+    """As `stock_library` of a topology that says, by its name at least, which machines its ranks are; None, too, where
+    their times are not known on its links."""
+    if topology.num_ranks != collective.num_ranks:
+        return None
+    try:
+        found = stock_library(machines_of(topology), collective, pace, Failures(), progress)
+    except HocketError:  # no machines, or a file that is here no more
+        return None
+    if not isinstance(found, LibraryTimes):
+        return None
+    named = found.machine.topology
+    alike = replace(topology, in_network=named.in_network)
+    if alike.fingerprint == named.fingerprint:
+        return found
+    if found.machine.nccl is None or (alike.num_ranks, alike.num_nodes) != (named.num_ranks, named.num_nodes):
+        return None
+    return replace(found, machine=replace(found.machine, topology=alike), sound=found.sound or named)
+
+
+def is_foreign(library: LibraryTimes, runtime: str, *, has_costs: bool) -> bool:
+    """Whether the runtime's kernels are another vendor's than the machine's, and nobody measured what they take."""
+    return library.machine.rccl is not None and runtime != OF_RCCL and not has_costs
+
+
+def beside_stock(library: LibraryTimes, size_bytes: int, time_ps: int) -> str | None:
+    """What a program of so many ps is to be held against; None where the library's time is not known."""
+    stock = library.at(size_bytes)
+    if stock is None:
+        return None
+    quicker = ": stock is quicker" * (stock.time_ps < time_ps)
+    of = stock.algorithm.replace("/", ", ")
+    return (
+        f"stock {library.name} here {format_time(stock.time_ps)} ({of}), this program {format_time(time_ps)}"
+        f" at {format_bytes(size_bytes)}{quicker}"
+    )
+
+
+def _machine_of(spec: str, collective: Collective, progress: Progress) -> StockMachine:
+    request = Simulation(what=str(collective.kind), topology=(spec,))
+    return stock_machine(question_of(request, progress), spec, runs=True, native="none")
