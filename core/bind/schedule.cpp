@@ -1,4 +1,5 @@
 #include "bind.hpp"
+#include "hocket/schedule/chains.hpp"
 #include "hocket/schedule/dependencies.hpp"
 #include "hocket/schedule/retime.hpp"
 #include "hocket/schedule/spanning_trees.hpp"
@@ -45,6 +46,17 @@ void bind_transfers(nb::module_& m) {
            "graph"_a, "route_offset"_a, "route_links"_a, "chunk"_a, "route"_a, "reduce"_a, "start_ps"_a, "finish_ps"_a,
            "num_chunks"_a, "own"_a);
   m.def("dependencies", &find_dependencies, "transfers"_a);
+  nb::class_<schedule::Chains>(m, "Chains")
+      .def(
+          "__init__",
+          [](schedule::Chains* self, const OwnedTransfers& transfers) { new (self) schedule::Chains(transfers); },
+          "transfers"_a)
+      .def(
+          "longest",
+          [](const schedule::Chains& chains, In<double> step) {
+            return unlocked([&] { return chains.longest(view(step)); });
+          },
+          "step"_a);
   m.def("retime", &retime, "transfers"_a, "chunk_bytes"_a, "blocking"_a, "reducing"_a);
   m.def("use_over_time", &use_over_time, "transfers"_a, "chunk_bytes"_a, "blocking"_a, "bins"_a);
   nb::class_<RankSets>(m, "RankSets")

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket.schedule import Protocol, Schedule, dependencies
+from hocket._core.schedule import Chains
+from hocket.schedule import Protocol, Schedule
 from hocket.schedule.schedule import busiest_of
 from hocket.topology import routes
 from hocket.topology.model import DEFAULT_ROUTING
@@ -95,7 +96,7 @@ class LeastTime:
         return self._connections[protocol]
 
     def _chain_ps(self, strategy: Strategy, protocol: Protocol, share: float) -> float:
-        """Of the messages that wait for each other, level by level."""
+        """Of the messages that wait for each other."""
         pace = protocol.pace
         assert pace is not None
         sizes, of_size = self._sizes
@@ -107,11 +108,7 @@ class LeastTime:
         between = self._between(self._src, self._dst)
         rate = np.where(between, pace.between_bandwidth or pace.bandwidth, pace.bandwidth)
         step = np.where(between, pace.between_ps, pace.inside_ps) + more[of_size] * _PS / rate
-        done = np.zeros(len(step))
-        for level, waited, starts in self._levels:
-            begins = np.maximum.reduceat(done[waited], starts) if len(waited) else 0.0
-            done[level] = begins + step[level]
-        self._chains[key] = float(done.max(initial=0))
+        self._chains[key] = self._dependent.longest(step)
         return self._chains[key]
 
     @cached_property
@@ -132,24 +129,8 @@ class LeastTime:
         return np.unique(self._bytes, return_inverse=True)
 
     @cached_property
-    def _levels(self) -> list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]]:
-        """The transfers by how many others they wait for, one after the other; of each level those that they wait for,
-        and where of each transfer these begin."""
-        offset, ids = dependencies(self._schedule)
-        level = np.zeros(len(self._src), np.int64)
-        for transfer in range(len(level)):  # none waits for a later one
-            waited = ids[offset[transfer] : offset[transfer + 1]]
-            if len(waited):
-                level[transfer] = level[waited].max() + 1
-        order = np.argsort(level, kind="stable")
-        parts = np.split(order, np.flatnonzero(np.diff(level[order])) + 1) if len(order) else []
-        found = []
-        for part in parts:
-            counts = offset[part + 1] - offset[part]
-            starts = np.cumsum(counts) - counts
-            at = np.arange(counts.sum()) + np.repeat(offset[part] - starts, counts)
-            found.append((part, ids[at], starts))
-        return found
+    def _dependent(self) -> Chains:
+        return Chains(self._schedule.transfers)
 
     @cached_property
     def _between(self) -> Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]:
