@@ -57,6 +57,8 @@ def calibrated_topology(calibration: Calibration, topology: Topology, kind: str)
     note = f"calibrated by {kind}"
     if kind != MESSAGE:
         note += f", to be simulated by {algorithm_of(kind, 1)} on one node, {algorithm_of(kind, 2)} on several"
+    note += "; its latencies and bandwidths are fitted, kernels' time in them: lower bounds are of these, not of the"
+    note += " physical links"
     named = rescaled(result, {}, f"{topology.name} calibrated", (*topology.notes, note))
     return Calibrated(named, tuple(notes))
 

@@ -76,6 +76,7 @@ def test_the_calibrated_topology_simulates_what_was_measured(tmp_path: Path) -> 
         # inside a machine it is met; between them only where no NIC is to be quicker than its data sheet
         assert told[1] == pytest.approx(1, abs=0.02) or any("1 GiB" in note for note in made.notes)
     assert any("calibrated by all_reduce" in note for note in topology.notes)
+    assert any("lower bounds are of these, not of the physical links" in note for note in topology.notes)
 
 
 def test_a_product_stays_a_product() -> None:

@@ -40,6 +40,7 @@ COMMANDS = {
         "--group",
         "2,3",
     ],
+    "programs": ["synthesize", "all_reduce", "-t", "dgx-h100:gpus=2", "-s", "64KiB", "--for", "device", "-o", "bundle"],
     "calibrate": ["calibrate", "rows.txt", "-t", "dgx-h100:nodes=2"],
 }
 
@@ -116,11 +117,16 @@ def _groups(form: dict[str, Any]) -> list[str]:
     return [format_time(one["time_ps"]) for one in form["groups"]]
 
 
+def _programs(form: dict[str, Any]) -> list[str]:
+    return [format_time(row["stock"]["time_ps"]) for row in form["rows"]]
+
+
 #: A column of a table of the page by the title of its section, and what stands there by the JSON.
 NUMBERS: dict[str, tuple[str, str, Callable[[dict[str, Any]], list[str]]]] = {
     "traffic": ("Every point", "mean latency", _traffic),
     "step": ("Where the time goes", "share", _step),
     "validate": ("Collectives", "recorded", _validate),
+    "programs": ("Sizes", "stock", _programs),
     "schedule": ("Links", "held", _schedule),
     "sizes": ("Sizes", "time", _sizes),
     "groups": ("All at once", "time", _groups),

@@ -27,12 +27,13 @@ def residency_findings(thread_blocks: Sequence[int], runtime: str, gpu: str | No
     is_amd = runtime in PROFILES and PROFILES[runtime].protocols is AMD
     names = [gpu] if gpu else [name for name in MULTIPROCESSORS if (name in _AMD) == is_amd]
     small = [f"{name} ({MULTIPROCESSORS[name]})" for name in names if MULTIPROCESSORS[name] < blocks]
-    if small:
-        yield Finding(
-            "residency",
-            Severity.KERNEL if gpu else Severity.NOTE,
-            0,
-            f"rank {-rank}",
-            f"{blocks} thread blocks that wait for each other are more than the multiprocessors of {', '.join(small)}",
-            "use fewer channels, or other GPUs",
-        )
+    if not small:
+        return
+    waiting = f"{blocks} thread blocks that wait for each other"
+    if gpu:
+        said = f"{waiting} are more than the multiprocessors of {small[0]}"
+        yield Finding("residency", Severity.KERNEL, 0, f"rank {-rank}", said, "use fewer channels, or other GPUs")
+        return
+    said = f"{waiting} must run at once, one on a multiprocessor: GPUs with fewer, {', '.join(small)}, cannot run this"
+    remedy = "nothing to do on other GPUs; for these use fewer channels"
+    yield Finding("residency", Severity.NOTE, 0, f"rank {-rank}", said, remedy)

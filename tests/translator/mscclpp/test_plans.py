@@ -403,5 +403,10 @@ def test_thread_blocks_must_be_resident_on_the_gpu_asked_for(tmp_path: Path) -> 
     assert "rank 0: 79 thread blocks that wait for each other are more than the multiprocessors of H20 (78)" in text
     code, text = verify()
     assert (code, "note: rank 0: 79 thread blocks" in text) == (0, True)
+    # Of no GPU in particular it says whom it is about, and that others need nothing.
+    assert (
+        "must run at once, one on a multiprocessor: GPUs with fewer, " in text and "H20 (78), cannot run this" in text
+    )
+    assert "nothing to do on other GPUs" in text
     code, text = verify("--fifo-depth", "2")
     assert (code, "whose puts wait for no room: drop --fifo-depth" in text) == (2, True)

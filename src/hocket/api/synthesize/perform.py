@@ -95,8 +95,6 @@ def _check_programs(request: Synthesis) -> None:
         raise RequestError(
             f"--for {request.runtime} makes programs of all ranks for a size or a range: drop {names[0]}"
         )
-    if request.report is not None:
-        raise RequestError("--for has a table and --json, no page yet: drop --report")
     if request.collective in (BARRIER, "custom"):
         raise RequestError(f"no runtime runs programs of {request.collective}: drop --for")
 

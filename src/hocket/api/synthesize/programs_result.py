@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from hocket.api.provenance import write_page
 from hocket.api.result import Result
 from hocket.api.stock_times import StockTime
 from hocket.api.synthesize.request import Synthesis
@@ -16,6 +17,7 @@ from hocket.base.files import write_json
 from hocket.base.text import printable_lines
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bytes, format_limit, format_time
+from hocket.report.bundle_page import BundleFacts, bundle_content
 from hocket.translator.bundle import BundleReport, Compared
 from hocket.translator.bundle.manifest import TUNER_TABLE, BundleFile, StockSetting
 from hocket.translator.bundle.stock_table import gain_of
@@ -151,6 +153,9 @@ class ProgramsResult(Result):
     def as_json(self) -> dict[str, Any]:
         """Times are in ps."""
         return {
+            "format": "hocket.programs",
+            "version": 1,
+            "headline": self.headline(),
             "collective": self.request.collective,
             "ranks": self.ranks,
             "topology": self.topology,
@@ -174,6 +179,9 @@ class ProgramsResult(Result):
         }
 
     def write(self) -> None:
+        if self.request.report is not None:
+            page = bundle_content(msgspec.convert(self.as_json(), BundleFacts)).html()
+            write_page(self.request.report, page, self)
         if self.request.json is not None:
             write_json(self.request.json, self.as_json())
 

@@ -10,6 +10,7 @@ import msgspec
 
 from hocket.base.errors import FormatError, HocketError
 from hocket.base.reading import JSON, read_text
+from hocket.report.bundle_page import BundleFacts, bundle_content
 from hocket.report.calibration_facts import CalibrationFacts
 from hocket.report.calibration_page import calibration_content
 from hocket.report.curves_page import curves_content
@@ -83,6 +84,7 @@ REPORTS: Mapping[str, Callable[[Path], Page]] = {
     "hocket.curves": lambda path: curves_content(*stored_curves(path)),
     "hocket.replay": _page_of(_Replay, _replay),
     "hocket.fit": _page_of(CalibrationFacts, calibration_content),
+    "hocket.programs": _page_of(BundleFacts, bundle_content),
     "hocket.schedule": _page_of(ScheduleFacts, schedule_content),
     "hocket.schedules_by_size": _page_of(WindowsFacts, windows_content),
     "hocket.schedules_of_groups": _page_of(GroupsFacts, groups_content),

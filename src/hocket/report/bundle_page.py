@@ -1,0 +1,120 @@
+"""The page of programs for a runtime: what each size takes by them, by the stock library, and at least."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+
+from hocket.base.units import format_bytes, format_time
+from hocket.report.charts import Axis, Chart, Series, xy_chart
+from hocket.report.figures import SERIES, size_axis
+from hocket.report.page import Cards, Figure, Page, Section, Table, Text
+
+__all__ = ["BundleFacts", "bundle_content"]
+
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
+_Size = Annotated[int, msgspec.Meta(ge=1, lt=2**62)]
+
+
+class _Stock(msgspec.Struct, frozen=True):
+    """What the stock library runs, and in which time."""
+
+    algorithm: str
+    time_ps: _Count
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """A size: its program's bound, the stock library, and the file that serves it (None: the library, or nobody)."""
+
+    size_bytes: _Size
+    bound_ps: _Count
+    stock: _Stock | None
+    time_ps: _Count | None
+    file: str | None
+    source: str | None
+    protocol: str | None
+    thread_blocks: _Count | None
+
+    @property
+    def gain(self) -> float | None:
+        """Times as quick as the stock library; None where one of both is not known."""
+        if self.stock is None or not self.time_ps:
+            return None
+        return self.stock.time_ps / self.time_ps
+
+
+class BundleFacts(msgspec.Struct, frozen=True):
+    """Programs of a collective for a runtime: the JSON of `hocket synthesize --for`."""
+
+    collective: str
+    ranks: _Count
+    topology: str
+    runtime: str
+    assumed: list[str]
+    stock: str
+    rows: Annotated[list[_Row], msgspec.Meta(min_length=1)]
+
+
+def bundle_content(found: BundleFacts) -> Page:
+    """What is on the page."""
+    sections = [
+        Section("Summary", [Cards([*_cards(found)])]),
+        Section(
+            "Time", [Figure(_times(found), "Both axes are logarithmic. A size without a dot is left to the library.")]
+        ),
+        Section("Sizes", [_table(found)]),
+    ]
+    remarks = [*found.assumed, *([f"stock: {found.stock}"] if found.stock else [])]
+    if remarks:
+        sections.append(Section("Assumed, and notes", [Text(remark) for remark in remarks]))
+    title = f"Programs of {found.collective} for {found.runtime}"
+    return Page(title, f"{found.ranks} ranks on {found.topology}", sections)
+
+
+def _cards(found: BundleFacts) -> Iterator[tuple[str, str, str]]:
+    served = [row for row in found.rows if row.file is not None]
+    yield "Sizes", f"{len(served)} of {len(found.rows)}", "run a program; the others are left to the stock library"
+    gains = [(row.gain, row.size_bytes) for row in found.rows if row.gain is not None]
+    if gains:
+        best, size = max(gains)
+        yield "Best gain", f"{best:.2f}x", f"over the stock library, at {format_bytes(size)}"
+
+
+def _times(found: BundleFacts) -> Chart:
+    sizes = [row.size_bytes for row in found.rows]
+    series = []
+    for at, (name, times) in enumerate(
+        {
+            "programs": [row.time_ps for row in found.rows],
+            "stock library": [row.stock.time_ps if row.stock else None for row in found.rows],
+        }.items()
+    ):
+        if any(times):
+            values = [time / 1e6 if time else float("nan") for time in times]
+            said = [
+                f"{name}, {format_bytes(size)}: {format_time(time or 0)}"
+                for size, time in zip(sizes, times, strict=True)
+            ]
+            series.append(Series(name, sizes, values, SERIES[at], tips=said))
+    bounds = [row.bound_ps / 1e6 or float("nan") for row in found.rows]
+    series.append(Series("lower bound of programs", sizes, bounds, "ink", dots=False, dashed=True))
+    return xy_chart(series, size_axis(sizes), Axis("microseconds", log=True), "time over size", height=460)
+
+
+def _table(found: BundleFacts) -> Table:
+    rows = [
+        [
+            format_bytes(row.size_bytes),
+            row.file or "left to the stock library",
+            row.source or "-",
+            f"{row.protocol}, {row.thread_blocks} thread blocks" if row.file else "-",
+            format_time(row.time_ps) if row.time_ps else "-",
+            format_time(row.stock.time_ps) if row.stock else "-",
+            row.stock.algorithm if row.stock else "-",
+            "-" if row.gain is None else f"{row.gain:.2f}x",
+            format_time(row.bound_ps),
+        ]
+        for row in found.rows
+    ]
+    heads = ["size", "file", "schedule", "lowered to", "time", "stock", "its algorithm", "gain", "lower bound"]
+    return Table(heads, rows)
