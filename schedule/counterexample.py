@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hocket.schedule.flatten import FlatProgram
-from hocket.schedule.program import BUFFERS
+from hocket.schedule.program import BUFFERS, chunks_text
 
 __all__ = [
     "Arrow",
@@ -198,15 +198,11 @@ def describe_step(flat: FlatProgram, step: int) -> str:
     what, block = flat.steps[step], flat.blocks[flat.step_block[step]]
     parts = [str(what.type)]
     if what.type.reads:
-        parts.append(_chunks(what.src_buffer, what.src_offset, what.count))
+        parts.append(chunks_text(what.src_buffer, what.src_offset, what.count))
     if what.type.receives:
         parts.append(f"from rank {block.receive}")
     if what.type.writes:
-        parts.append(f"into {_chunks(what.dst_buffer, what.dst_offset, what.count)}")
+        parts.append(f"into {chunks_text(what.dst_buffer, what.dst_offset, what.count)}")
     if what.type.sends:
         parts.append(f"to rank {block.send}")
     return f"{flat.place(step)} ({' '.join(parts)})"
-
-
-def _chunks(buffer: str, offset: int, count: int) -> str:
-    return f"{buffer}[{offset}]" if count == 1 else f"{buffer}[{offset}..{offset + count - 1}]"
