@@ -19,7 +19,7 @@ from hocket.topology import load
 from hocket.workload.accelerators import ACCELERATORS
 from hocket.workload.llm import MODELS, ParallelPlan, llm_traces
 
-_GPUS_PER_NODE, _MODEL_RANKS = 8, 64
+_GPUS_PER_NODE = 8
 _FOLDED = (16, 64, 256, 1024)
 _WHOLE = (16, 32, 64)  # the whole of 16,384 ranks would take some 10 GB
 _KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")

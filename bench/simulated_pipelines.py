@@ -52,10 +52,10 @@ def record_pipeline(job: SimulatedJob, work: Numbers, random: np.random.Generato
         for rank in range(job.ranks):
             calls[rank].append((0, int(free[rank]), int(ends[rank])))
         free = ends
-    return [_of_pipeline(job, rank, stages, np.array(calls[rank], np.int64)) for rank in range(job.ranks)]
+    return [_of_pipeline(job, rank, np.array(calls[rank], np.int64)) for rank in range(job.ranks)]
 
 
-def _of_pipeline(job: SimulatedJob, rank: int, stages: int, calls: Numbers) -> Recording:
+def _of_pipeline(job: SimulatedJob, rank: int, calls: Numbers) -> Recording:
     group = group_of(range(job.ranks), 0)
     peers = [NONE, rank - 1, rank + 1, rank + 1, rank - 1]
     receive = msgspec.structs.replace(shape_of("recv_", "recv", group), input_bytes=0)
@@ -85,7 +85,7 @@ def record_micro_batches(job: SimulatedJob, work: Numbers, random: np.random.Gen
         for rank in range(job.ranks):
             calls[rank].append((_MEET, int(free[rank]), int(ends[rank])))
         free = ends
-    return [_of_pipeline(job, rank, stages, np.array(calls[rank], np.int64)) for rank in range(job.ranks)]
+    return [_of_pipeline(job, rank, np.array(calls[rank], np.int64)) for rank in range(job.ranks)]
 
 
 def _work_off(

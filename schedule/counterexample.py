@@ -1,14 +1,25 @@
 """The engine's counterexamples in words that a person can follow."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from hocket.schedule.flatten import FlatProgram
-from hocket.schedule.program import BUFFERS
+from hocket.schedule.program import BUFFERS, chunks_text
 
-__all__ = ["Arrow", "Counterexample", "StepPlace", "count_mismatch", "deadlock", "race", "unreceived", "wrong_value"]
+__all__ = [
+    "Arrow",
+    "Counterexample",
+    "StepPlace",
+    "count_mismatch",
+    "cycle_lines",
+    "cycle_of_waits",
+    "deadlock",
+    "race",
+    "unreceived",
+    "wrong_value",
+]
 
 _MOST_NAMED = 8
 _WAITS = ("for", "for a message from", "for a free slot until")
@@ -43,20 +54,32 @@ class Counterexample:
     deadlock: bool = False
 
 
+def cycle_of_waits(awaited: Mapping[int, int]) -> tuple[list[int], bool]:
+    """By thread block, which one it waits for: a cycle of them (True), or the chain from the first to one that waits
+    for no stuck block (False)."""
+    chain: list[int] = []
+    block = next(iter(awaited))
+    while block in awaited and block not in chain:
+        chain.append(block)
+        block = awaited[block]
+    return (chain[chain.index(block) :], True) if block in chain else (chain, False)
+
+
+def cycle_lines(waits: Sequence[str], is_closed: bool) -> list[str]:
+    """The waits of a cycle or chain, the first few of many."""
+    lines = [*waits[:_MOST_NAMED]]
+    if len(waits) > _MOST_NAMED:
+        lines.append(f"... and {len(waits) - _MOST_NAMED} more waits")
+    if is_closed:
+        lines.append(f"which closes the cycle of {len(waits)} waits")
+    return lines
+
+
 def deadlock(flat: FlatProgram, facts: list[int]) -> Counterexample:
     """The cycle of waits, or the chain that ends in something that never happens."""
     stuck = {int(flat.step_block[row[0]]): row for row in zip(*[iter(facts)] * 4, strict=True)}
-    chain: list[int] = []
-    block = next(iter(stuck))
-    while block in stuck and block not in chain:
-        chain.append(block)
-        block = stuck[block][2]
-    cycle = chain[chain.index(block) :] if block in chain else chain
-    lines = [_wait(flat, *stuck[member]) for member in islice(cycle, _MOST_NAMED)]
-    if len(cycle) > _MOST_NAMED:
-        lines.append(f"... and {len(cycle) - _MOST_NAMED} more waits")
-    if block in chain:
-        lines.append(f"which closes the cycle of {len(cycle)} waits")
+    cycle, is_closed = cycle_of_waits({block: row[2] for block, row in stuck.items()})
+    lines = cycle_lines([_wait(flat, *stuck[member]) for member in cycle], is_closed)
     arrows = [_arrow(flat, *stuck[member]) for member in cycle]
     return Counterexample(
         "\n  ".join([f"{len(stuck)} thread blocks are stuck", *lines]),
@@ -175,15 +198,11 @@ def describe_step(flat: FlatProgram, step: int) -> str:
     what, block = flat.steps[step], flat.blocks[flat.step_block[step]]
     parts = [str(what.type)]
     if what.type.reads:
-        parts.append(_chunks(what.src_buffer, what.src_offset, what.count))
+        parts.append(chunks_text(what.src_buffer, what.src_offset, what.count))
     if what.type.receives:
         parts.append(f"from rank {block.receive}")
     if what.type.writes:
-        parts.append(f"into {_chunks(what.dst_buffer, what.dst_offset, what.count)}")
+        parts.append(f"into {chunks_text(what.dst_buffer, what.dst_offset, what.count)}")
     if what.type.sends:
         parts.append(f"to rank {block.send}")
     return f"{flat.place(step)} ({' '.join(parts)})"
-
-
-def _chunks(buffer: str, offset: int, count: int) -> str:
-    return f"{buffer}[{offset}]" if count == 1 else f"{buffer}[{offset}..{offset + count - 1}]"

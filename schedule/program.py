@@ -14,10 +14,15 @@ from numpy.typing import NDArray
 from hocket.base.enums import StrEnum
 from hocket.schedule.collective import Kind
 
-__all__ = ["BUFFERS", "STEP_ROW", "Gpu", "Program", "Step", "StepType", "Steps", "ThreadBlock"]
+__all__ = ["BUFFERS", "STEP_ROW", "Gpu", "Program", "Step", "StepType", "Steps", "ThreadBlock", "chunks_text"]
 
 #: The buffers of a rank by their XML names: input, output, scratch.
 BUFFERS = ("i", "o", "s")
+
+
+def chunks_text(buffer: str, offset: int, count: int) -> str:
+    """Chunks of a buffer, for people: `i[3]`, or `i[3..5]`."""
+    return f"{buffer}[{offset}]" if count == 1 else f"{buffer}[{offset}..{offset + count - 1}]"
 
 
 class StepType(StrEnum):

@@ -5,28 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from hocket.base.errors import FormatError
-from hocket.base.files import write_json
 from hocket.bench.claims.claim import Claim, ClaimVerdict, judge
+from hocket.bench.kept_results import read_results, write_results
 
 __all__ = ["KeptVerdicts", "read_verdicts"]
 
 
-class _Content(msgspec.Struct):
-    """The file."""
-
-    request: Mapping[str, Any]
-    results: list[ClaimVerdict]
-
-
 def read_verdicts(path: Path) -> list[ClaimVerdict]:
     """The results of a file of `hocket bench claims --json`. Raises FormatError when it is not one."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=_Content).results
-    except msgspec.DecodeError as error:
-        raise FormatError(f"{path}: {error}: not results of `hocket bench claims`; name another file") from error
+    return read_results(path, list[ClaimVerdict], "hocket bench claims")
 
 
 @dataclass
@@ -53,6 +40,5 @@ class KeptVerdicts:
             yield known
 
     def _save(self) -> None:
-        if self.path is not None:
-            ordered = sorted(self.finished.values(), key=lambda verdict: (verdict.id[0], int(verdict.id[1:])))
-            write_json(self.path, msgspec.to_builtins(_Content(self.request, ordered)))
+        ordered = sorted(self.finished.values(), key=lambda verdict: (verdict.id[0], int(verdict.id[1:])))
+        write_results(self.path, self.request, ordered)

@@ -17,10 +17,11 @@ from hocket.api.result import Report, Result
 from hocket.base.errors import ExitCode, RequestError
 from hocket.bench.peers.case import Case
 from hocket.bench.peers.cases import tacos_cases
+from hocket.bench.peers.fresh_process import Limits
 from hocket.bench.peers.grid_comparison import GridComparison, compare_grid
 from hocket.bench.peers.overview import PeersOverview, compare_peers
-from hocket.bench.peers.run import Limits, Results
 from hocket.bench.peers.run import Result as CaseResult
+from hocket.bench.peers.run import Results
 from hocket.bench.peers.table import table
 
 __all__ = ["PeersComparison", "perform"]

@@ -1,8 +1,6 @@
 """Hocket with free chunks beside all peers at once: 12 topologies, 5 collectives, 6 sizes, each as a user would ask."""
 
 import csv
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -12,13 +10,11 @@ from typing import Any
 
 import msgspec
 
-from hocket.base import processes
-from hocket.base.errors import FormatError
-from hocket.base.files import write_json
 from hocket.base.units import format_bytes
+from hocket.bench.kept_results import read_results, write_results
 from hocket.bench.peers import recorded
 from hocket.bench.peers.case import GIB
-from hocket.bench.peers.run import Limits
+from hocket.bench.peers.fresh_process import Limits, NoAnswer, answer_of_process
 from hocket.schedule import Kind
 
 __all__ = ["GridCell", "GridOutcome", "KeptCells", "cells", "recorded_times"]
@@ -83,13 +79,6 @@ def cells(patterns: Sequence[str]) -> list[GridCell]:
     return [each for each in every if any(fnmatchcase(each.name, pattern) for pattern in patterns or ("*",))]
 
 
-class _Content(msgspec.Struct):
-    """The file."""
-
-    request: Mapping[str, Any]
-    results: list[GridOutcome]
-
-
 @dataclass
 class KeptCells:
     """Outcomes by name, kept in the file `path` (None: nowhere); those without an error are not measured again."""
@@ -103,12 +92,7 @@ class KeptCells:
         """What the file has, if there is one. Raises FormatError when it is not one of ours."""
         if path is None or not path.is_file():
             return cls(path, request)
-        try:
-            results = msgspec.json.decode(path.read_bytes(), type=_Content).results
-        except msgspec.DecodeError as error:
-            raise FormatError(
-                f"{path}: {error}: not results of `hocket bench peers --grid`; name another file"
-            ) from error
+        results = read_results(path, list[GridOutcome], "hocket bench peers --grid")
         return cls(path, request, {each.cell.name: each for each in results})
 
     def measured(self, wanted: Sequence[GridCell], limits: Limits) -> Iterator[GridOutcome]:
@@ -117,26 +101,15 @@ class KeptCells:
             known = self.finished.get(cell.name)
             if known is None or known.error:
                 known = self.finished[cell.name] = _in_process(cell, limits)
-                if self.path is not None:
-                    write_json(self.path, msgspec.to_builtins(_Content(self.request, list(self.finished.values()))))
+                write_results(self.path, self.request, list(self.finished.values()))
             yield known
 
 
 def _in_process(cell: GridCell, limits: Limits) -> GridOutcome:
     try:
-        done = processes.run(
-            [sys.executable, "-m", "hocket.bench.peers.grid_cell"],
-            input=msgspec.json.encode(cell),
-            capture_output=True,
-            timeout_s=limits.seconds,
-            memory_bytes=limits.memory_bytes,
-        )
-    except subprocess.TimeoutExpired:
-        return GridOutcome(cell=cell, error=f"not done in {limits.seconds:g} s")
-    if done.returncode:
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        return GridOutcome(cell=cell, error=last[0] if last else f"ended with {done.returncode}")
-    return msgspec.json.decode(done.stdout, type=GridOutcome)
+        return msgspec.json.decode(answer_of_process("hocket.bench.peers.grid_cell", cell, limits), type=GridOutcome)
+    except NoAnswer as error:
+        return GridOutcome(cell=cell, error=str(error))
 
 
 def recorded_times(folder: Path) -> dict[str, dict[str, float]]:

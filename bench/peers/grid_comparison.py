@@ -15,8 +15,8 @@ from hocket.api.result import Report, Result
 from hocket.base.errors import ExitCode, RequestError
 from hocket.base.text_table import text_table
 from hocket.base.units import format_bytes, format_time
+from hocket.bench.peers.fresh_process import Limits
 from hocket.bench.peers.grid import GridOutcome, KeptCells, cells, recorded_times
-from hocket.bench.peers.run import Limits
 from hocket.schedule import Kind
 
 __all__ = ["GridComparison", "compare_grid"]

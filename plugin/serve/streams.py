@@ -56,13 +56,8 @@ class Streams(Protocol):
         """What the caller's stream is given from now on comes after the mark."""
 
 
-class HostStreams:
-    """CPUs: what is called is done when it returns."""
-
-    enqueue = False
-
-    def future(self) -> "torch.futures.Future[list[torch.Tensor]]":
-        return torch.futures.Future()
+class _CallersOrder:
+    """What is done in the caller's own order: nothing is beside it that memory must be kept for, or that is awaited."""
 
     def stash(self, tensors: Sequence[torch.Tensor]) -> Stash | None:
         return None
@@ -78,7 +73,16 @@ class HostStreams:
         pass
 
 
-class CallerStream:
+class HostStreams(_CallersOrder):
+    """CPUs: what is called is done when it returns."""
+
+    enqueue = False
+
+    def future(self) -> "torch.futures.Future[list[torch.Tensor]]":
+        return torch.futures.Future()
+
+
+class CallerStream(_CallersOrder):
     """A GPU: the caller's own stream, in whose order everything is."""
 
     enqueue = True
@@ -88,19 +92,6 @@ class CallerStream:
 
     def future(self) -> "torch.futures.Future[list[torch.Tensor]]":
         return torch.futures.Future(devices=[self._device])
-
-    def stash(self, tensors: Sequence[torch.Tensor]) -> Stash | None:
-        return None
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        yield
-
-    def mark(self) -> Mark:
-        return None
-
-    def join(self, mark: Mark) -> None:
-        pass
 
 
 class SideStream:

@@ -33,7 +33,9 @@ ELEMENTS = {
 REDUCTIONS = ("Sum", "Prod", "Max", "Min")
 
 _FOLDER = Path(__file__).parents[2] / "core" / "include"
-_HEADERS = tuple(f"hocket/device/{name}.hpp" for name in ("target", "elements", "table", "interpreter", "switches"))
+_HEADERS = tuple(
+    f"hocket/device/{name}.hpp" for name in ("target", "elements", "packets", "table", "interpreter", "switches")
+)
 _KERNEL = """#include "hocket/device/interpreter.hpp"
 
 namespace hocket::device {{

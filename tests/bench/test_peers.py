@@ -11,10 +11,11 @@ import pytest
 from hocket.api.bench.request import PeersBench
 from hocket.bench.peers.case import Case, Figures, Outcome, Target
 from hocket.bench.peers.cases import tacos_cases
+from hocket.bench.peers.fresh_process import Limits
 from hocket.bench.peers.graphs import network_of
 from hocket.bench.peers.grid import recorded_times
 from hocket.bench.peers.recorded import topology_of
-from hocket.bench.peers.run import Limits, Results
+from hocket.bench.peers.run import Results
 from hocket.schedule import Collective, Kind, lower_bound
 
 hocket = partial(in_process.hocket, "bench", "peers")

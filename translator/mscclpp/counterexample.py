@@ -1,8 +1,7 @@
 """The engine's counterexamples of a plan in words that a person can follow."""
 
-from itertools import islice
-
 from hocket.schedule import Arrow, Counterexample, StepPlace
+from hocket.schedule.counterexample import cycle_lines, cycle_of_waits
 from hocket.translator.mscclpp.flatten import FlatPlan
 from hocket.translator.mscclpp.plan import Op, Operand
 from hocket.translator.mscclpp.references import References
@@ -21,17 +20,8 @@ class Words:
     def deadlock(self, facts: list[int]) -> Counterexample:
         """The cycle of waits, or the chain that ends in something that never happens."""
         stuck = {row[0]: row for row in zip(*[iter(facts)] * 5, strict=True)}
-        chain: list[int] = []
-        block = next(iter(stuck))
-        while block in stuck and block not in chain:
-            chain.append(block)
-            block = stuck[block][3]
-        cycle = chain[chain.index(block) :] if block in chain else chain
-        lines = [self._wait(*stuck[member]) for member in islice(cycle, _MOST_NAMED)]
-        if len(cycle) > _MOST_NAMED:
-            lines.append(f"... and {len(cycle) - _MOST_NAMED} more waits")
-        if block in chain:
-            lines.append(f"which closes the cycle of {len(cycle)} waits")
+        cycle, is_closed = cycle_of_waits({block: row[3] for block, row in stuck.items()})
+        lines = cycle_lines([self._wait(*stuck[member]) for member in cycle], is_closed)
         waits = [stuck[member] for member in cycle]
         arrows = [Arrow(self._place(row[1]), self._place(row[4]), "waits for") for row in waits if row[4] >= 0]
         return Counterexample(

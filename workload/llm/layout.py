@@ -10,7 +10,13 @@ from itertools import accumulate
 from hocket.base.errors import Infeasible
 from hocket.workload.llm.pipeline import PipelineSchedule
 
-__all__ = ["deal", "layer_ranges", "part_of", "split_layers"]
+__all__ = ["deal", "layer_ranges", "part_of", "require", "split_layers"]
+
+
+def require(holds: bool, message: str) -> None:
+    """Raises Infeasible, with what is wrong with the plan, unless it holds."""
+    if not holds:
+        raise Infeasible(f"plan: {message}")
 
 
 def part_of(schedule: PipelineSchedule, stage: int, chunk: int, stages: int) -> int:
@@ -59,34 +65,34 @@ def split_layers(
     Raises Infeasible, saying what does not fit, for what cannot be.
     """
     told = [bool(per_stage), first is not None or last is not None, embeddings_count]
-    _require(
+    require(
         sum(told) < 2, "choose one of layers per stage, layers of the first and last stage, and embeddings that count"
     )
     parts = stages * chunks
     if per_stage:
-        _require(
+        require(
             len(per_stage) in (stages, parts), f"layers are told of {len(per_stage)} stages, and there are {stages}"
         )
-        _require(min(per_stage) >= 0, f"a stage cannot have {min(per_stage)} layers")
-        _require(sum(per_stage) == layers, f"the stages' layers are {sum(per_stage)}, and the model has {layers}")
+        require(min(per_stage) >= 0, f"a stage cannot have {min(per_stage)} layers")
+        require(sum(per_stage) == layers, f"the stages' layers are {sum(per_stage)}, and the model has {layers}")
         return per_stage if len(per_stage) == parts else _into_chunks(per_stage, schedule, stages, chunks)
     if first is not None or last is not None:
         return _into_chunks(_ends(layers, stages, first, last), schedule, stages, chunks)
     places = layers + 2 * embeddings_count
     what = f"{layers} layers" + (" and 2 for the embedding and the output" if embeddings_count else "")
-    _require(places >= parts, f"{what} are too few for pp {stages} * {chunks} chunks")
+    require(places >= parts, f"{what} are too few for pp {stages} * {chunks} chunks")
     sizes = deal(places, parts)
     if embeddings_count:
         sizes[0], sizes[-1] = sizes[0] - 1, sizes[-1] - 1
-        _require(parts == 1 or min(sizes) > 0, f"{what}: a stage would have no layer left")
+        require(parts == 1 or min(sizes) > 0, f"{what}: a stage would have no layer left")
     return tuple(sizes)
 
 
 def _ends(layers: int, stages: int, first: int | None, last: int | None) -> tuple[int, ...]:
     others = stages - (first is not None) - (last is not None)
     rest = layers - (first or 0) - (last or 0)
-    _require(others > 0, f"pp {stages} leaves no stage for the layers that are not in the first and last")
-    _require(
+    require(others > 0, f"pp {stages} leaves no stage for the layers that are not in the first and last")
+    require(
         rest >= others and min(first or 0, last or 0) >= 0,
         f"{rest} of {layers} layers are left for {others} stages between the first and the last",
     )
@@ -101,8 +107,3 @@ def _into_chunks(of_stage: Sequence[int], schedule: PipelineSchedule, stages: in
         for chunk in range(chunks):
             sizes[part_of(schedule, stage, chunk, stages)] = (layers + chunks - 1 - chunk) // chunks
     return tuple(sizes)
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise Infeasible(f"plan: {message}")

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from hocket.base.enums import StrEnum
-from hocket.base.errors import Infeasible
 from hocket.workload.accelerators import Precision
 from hocket.workload.llm.card import ModelCard
-from hocket.workload.llm.layout import layer_ranges, part_of, split_layers
+from hocket.workload.llm.layout import layer_ranges, part_of, require, split_layers
 from hocket.workload.llm.loads import UNIFORM, ExpertLoads
 from hocket.workload.llm.pipeline import PipelineSchedule
 from hocket.workload.llm.routing import RoutingShape, TokenDispatch, TokenFormat
@@ -155,17 +154,17 @@ class ParallelPlan:
     def check(self, card: ModelCard) -> None:
         """Raises Infeasible, saying what does not divide, when this model cannot be trained by this plan."""
         for what in ("tp", "pp", "dp", "cp", "ep", "chunks", "global_batch", "micro_batch", "bucket_bytes"):
-            _require(getattr(self, what) >= 1, f"{what} is {getattr(self, what)}; it must be positive")
-        _require(0 <= self.zero <= 3, f"ZeRO has stages 0 to 3, not {self.zero}")
-        _require(self.gradient_bytes in (2, 4), f"a gradient has 2 or 4 bytes, not {self.gradient_bytes}")
+            require(getattr(self, what) >= 1, f"{what} is {getattr(self, what)}; it must be positive")
+        require(0 <= self.zero <= 3, f"ZeRO has stages 0 to 3, not {self.zero}")
+        require(self.gradient_bytes in (2, 4), f"a gradient has 2 or 4 bytes, not {self.gradient_bytes}")
         order = ",".join(self.order)
-        _require(sorted(self.order) == ["cp", "dp", "pp", "tp"], f"order {order} must name tp, cp, dp and pp once")
+        require(sorted(self.order) == ["cp", "dp", "pp", "tp"], f"order {order} must name tp, cp, dp and pp once")
         for what, size in (("heads", card.heads), ("key/value heads", card.key_value_heads), ("ffn", card.ffn)):
             _divides(self.tp, size, f"tp {self.tp} must divide the model's {size} {what}")
         _divides(self.cp, card.sequence, f"cp {self.cp} must divide the sequence of {card.sequence} tokens")
         if self.sequence_parallel:
             tokens = card.sequence // self.cp
-            _require(self.tp > 1, "sequence parallelism divides among tensor parallel ranks: it needs tp above 1")
+            require(self.tp > 1, "sequence parallelism divides among tensor parallel ranks: it needs tp above 1")
             _divides(self.tp, tokens, f"with sequence parallelism tp {self.tp} must divide a rank's {tokens} tokens")
         self._check_context(card)
         self._check_batch()
@@ -175,12 +174,12 @@ class ParallelPlan:
 
     def _check_context(self, card: ModelCard) -> None:
         is_hierarchical = self.context is ContextMethod.HIERARCHICAL
-        _require(
+        require(
             is_hierarchical == (self.context_inner is not None),
             "hierarchical context parallelism, and it alone, needs the inner ranks that share out heads",
         )
         inner = self.context_heads
-        _require(inner > 0, f"inner context parallel ranks are {inner}; they must be positive")
+        require(inner > 0, f"inner context parallel ranks are {inner}; they must be positive")
         _divides(inner, self.cp, f"{inner} inner context parallel ranks must divide cp {self.cp}")
         heads = (card.heads if card.latent else card.key_value_heads) // self.tp
         _divides(inner, heads, f"{inner} context parallel ranks cannot share out a rank's {heads} key/value heads")
@@ -193,15 +192,15 @@ class ParallelPlan:
         )  # fmt: skip
 
     def _check_sharding(self) -> None:
-        _require(self.prefetch >= 0, f"prefetch is {self.prefetch}; it cannot be negative")
-        _require(
+        require(self.prefetch >= 0, f"prefetch is {self.prefetch}; it cannot be negative")
+        require(
             self.zero == 3 or (self.prefetch == 1 and not self.keep_gathered),
             f"only ZeRO 3 gathers ahead and keeps what it gathered; this is ZeRO {self.zero}",
         )
         if self.shard_group is None:
             return
-        _require(self.zero > 0, "a shard group divides what ZeRO 1 to 3 divide; this is ZeRO 0")
-        _require(self.shard_group > 0, f"shard group is {self.shard_group}; it must be positive")
+        require(self.zero > 0, "a shard group divides what ZeRO 1 to 3 divide; this is ZeRO 0")
+        require(self.shard_group > 0, f"shard group is {self.shard_group}; it must be positive")
         _divides(
             self.shard_group, self.copies, f"shard group {self.shard_group} must divide the {self.copies} ranks that "
             "hold the same parameters",
@@ -212,13 +211,13 @@ class ParallelPlan:
         schedule = self.schedule
         interleaved = schedule is PipelineSchedule.INTERLEAVED
         if schedule.two_chunks:
-            _require(self.chunks == 2, f"the schedule {schedule} has 2 chunks of layers per stage, not {self.chunks}")
+            require(self.chunks == 2, f"the schedule {schedule} has 2 chunks of layers per stage, not {self.chunks}")
         else:
-            _require(
+            require(
                 self.chunks == 1 or interleaved,
                 f"{self.chunks} chunks of layers per stage need the interleaved schedule",
             )
-        _require(self.pp > 1 or not (interleaved or schedule.two_chunks), f"the {schedule} schedule needs pp above 1")
+        require(self.pp > 1 or not (interleaved or schedule.two_chunks), f"the {schedule} schedule needs pp above 1")
         if interleaved:
             _divides(
                 self.pp, self.micro_batches, f"the interleaved schedule needs a multiple of pp {self.pp} "
@@ -230,37 +229,37 @@ class ParallelPlan:
 
     def _check_dual(self) -> None:
         schedule, least = self.schedule, 2 * self.pp
-        _require(
+        require(
             self.micro_batches >= least, f"the schedule {schedule} needs 2 * pp = {least} micro-batches and more; "
             f"there are {self.micro_batches}: choose a greater global batch",
         )  # fmt: skip
-        _require(self.zero < 2, f"the schedule {schedule} keeps whole gradients: ZeRO 0 or 1, not {self.zero}")
+        require(self.zero < 2, f"the schedule {schedule} keeps whole gradients: ZeRO 0 or 1, not {self.zero}")
         if schedule is PipelineSchedule.DUALPIPE:
             _divides(2, self.pp, f"DualPipe pairs opposite stages: pp {self.pp} must be even")
             _divides(2, self.micro_batches, f"DualPipe shares {self.micro_batches} micro-batches among two directions")
 
     def _check_experts(self, card: ModelCard) -> None:
         if card.experts is None:
-            _require(self.ep == 1, f"ep {self.ep}: {card.name} has no experts")
+            require(self.ep == 1, f"ep {self.ep}: {card.name} has no experts")
             return
         _divides(self.ep, card.experts.count, f"ep {self.ep} must divide the {card.experts.count} experts")
         _divides(self.ep, self.replicas, f"ep {self.ep} must divide dp * cp = {self.replicas}, from which it is taken")
         _divides(self.tp, card.experts.ffn, f"tp {self.tp} must divide the experts' ffn {card.experts.ffn}")
-        _require(
+        require(
             self.tp == 1 or self.ep == 1 or self.sequence_parallel,
             "experts with both tp and ep need sequence parallelism, or tokens would be sent tp times",
         )
 
         self.loads.check(card.experts.count, sum(map(card.has_experts, range(card.layers))))
-        _require(
+        require(
             self.loads.even or self.ep > 1, "experts on one rank each take what they get: skewed loads need ep above 1"
         )
         self._check_dispatch(card)
 
     def _check_dispatch(self, card: ModelCard) -> None:
         by_nodes = self.dispatch is TokenDispatch.NODES
-        _require(by_nodes or self.node_ranks is self.most_nodes is None, "nodes matter to dispatch by nodes only")
-        _require(
+        require(by_nodes or self.node_ranks is self.most_nodes is None, "nodes matter to dispatch by nodes only")
+        require(
             self.ep > 1
             or not (by_nodes or self.token_format is TokenFormat.FP8 or self.dispatch is TokenDispatch.RANKS),
             "tokens are dispatched with ep above 1 only",
@@ -268,12 +267,12 @@ class ParallelPlan:
         if not by_nodes:
             return
         size = self.expert_node_ranks
-        _require(size > 0, f"expert parallel ranks of a node are {size}; they must be positive")
+        require(size > 0, f"expert parallel ranks of a node are {size}; they must be positive")
         _divides(size, self.ep, f"{size} expert parallel ranks of a node must divide ep {self.ep}")
         shape = self.routing(card)
-        _require(0 < shape.most_nodes <= shape.nodes, f"a token cannot go to {shape.most_nodes} of {shape.nodes} nodes")
+        require(0 < shape.most_nodes <= shape.nodes, f"a token cannot go to {shape.most_nodes} of {shape.nodes} nodes")
         reached = shape.experts // shape.nodes * shape.most_nodes
-        _require(shape.top_k <= reached, f"{shape.most_nodes} nodes have {reached} experts, and a token {shape.top_k}")
+        require(shape.top_k <= reached, f"{shape.most_nodes} nodes have {reached} experts, and a token {shape.top_k}")
 
     @property
     def expert_node_ranks(self) -> int:
@@ -314,10 +313,5 @@ class ParallelPlan:
         )
 
 
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise Infeasible(f"plan: {message}")
-
-
 def _divides(divisor: int, number: int, message: str) -> None:
-    _require(number % divisor == 0, message)
+    require(number % divisor == 0, message)

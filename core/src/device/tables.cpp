@@ -12,15 +12,18 @@ namespace {
 constexpr int64_t kMaxSteps = 0xffff - 1;
 constexpr size_t kNumbers = 4;
 
-using schedule::StepType;
-constexpr bool is_alike(StepKind kind, StepType type) { return static_cast<int>(kind) == static_cast<int>(type); }
-static_assert(is_alike(StepKind::kSend, StepType::kSend) && is_alike(StepKind::kReceive, StepType::kReceive) &&
-              is_alike(StepKind::kCopy, StepType::kCopy) && is_alike(StepKind::kReduce, StepType::kReduce) &&
-              is_alike(StepKind::kNop, StepType::kNop) &&
-              is_alike(StepKind::kReceiveCopySend, StepType::kReceiveCopySend) &&
-              is_alike(StepKind::kReceiveReduceCopy, StepType::kReceiveReduceCopy) &&
-              is_alike(StepKind::kReceiveReduceSend, StepType::kReceiveReduceSend) &&
-              is_alike(StepKind::kReceiveReduceCopySend, StepType::kReceiveReduceCopySend));
+constexpr bool is_alike(StepType type, schedule::StepType same) {
+  return static_cast<int>(type) == static_cast<int>(same);
+}
+static_assert(is_alike(StepType::kSend, schedule::StepType::kSend) &&
+              is_alike(StepType::kReceive, schedule::StepType::kReceive) &&
+              is_alike(StepType::kCopy, schedule::StepType::kCopy) &&
+              is_alike(StepType::kReduce, schedule::StepType::kReduce) &&
+              is_alike(StepType::kNop, schedule::StepType::kNop) &&
+              is_alike(StepType::kReceiveCopySend, schedule::StepType::kReceiveCopySend) &&
+              is_alike(StepType::kReceiveReduceCopy, schedule::StepType::kReceiveReduceCopy) &&
+              is_alike(StepType::kReceiveReduceSend, schedule::StepType::kReceiveReduceSend) &&
+              is_alike(StepType::kReceiveReduceCopySend, schedule::StepType::kReceiveReduceCopySend));
 
 int32_t peer_of(const executor::Program& program, int32_t endpoint) {
   return endpoint < 0 ? -1 : program.endpoints[endpoint].peer;
@@ -47,7 +50,7 @@ Tables tables_of(const executor::Program& program, std::span<const int32_t> numb
                              static_cast<int32_t>(block.last_step)});
   }
   for (const executor::Step& step : program.steps) {
-    tables.steps.push_back({static_cast<StepKind>(step.type), step.source.buffer, step.destination.buffer, 0,
+    tables.steps.push_back({static_cast<StepType>(step.type), step.source.buffer, step.destination.buffer, 0,
                             step.source.offset, step.destination.offset, step.count, step.depend_block,
                             step.depend_step});
   }

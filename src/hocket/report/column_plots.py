@@ -18,7 +18,6 @@ from hocket.simulator.analysis import Columns, alpha_beta, knee_bytes
 
 __all__ = ["Plot", "figures"]
 
-_MOST_FIGURES = 24
 _MOST_LINES = 16
 _MOST_DOTS = 4000
 _MOST_CELLS = 4000

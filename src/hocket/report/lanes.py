@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hocket.base.text import markup
 from hocket.schedule import Arrow, StepPlace
 
-__all__ = ["Box", "Lane", "chunks", "draw_lanes"]
+__all__ = ["Box", "Lane", "draw_lanes"]
 
 _LABEL, _BOX, _GAP, _LANE, _HEIGHT, _TOP = 190, 146, 22, 96, 40, 26
 _INK, _SOFT, _BAD = "#1c2430", "#5b6675", "#c8321e"
@@ -116,11 +116,6 @@ def _arrow(tail: tuple[int, int], head: tuple[int, int], words: str, right: int)
     return path + _text(
         label[0], label[1], words, _BAD, 11, "start", 'stroke="#fff" stroke-width="4" paint-order="stroke"'
     )
-
-
-def chunks(buffer: str, offset: int, count: int) -> str:
-    """`i[3]`, or `i[3..5]`."""
-    return f"{buffer}[{offset}]" if count == 1 else f"{buffer}[{offset}..{offset + count - 1}]"
 
 
 def _text(x: float, y: float, words: str, color: str, size: int, anchor: str = "start", more: str = "") -> str:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hocket.base.units import format_bytes
-from hocket.report.lanes import Box, Lane, chunks, draw_lanes
+from hocket.report.lanes import Box, Lane, draw_lanes
 from hocket.report.page import Block, Drawing, Section, Table, Text, render
 from hocket.schedule import Counterexample, Program, Proof, Step
+from hocket.schedule.program import chunks_text
 from hocket.translator import Finding, Judgement
 from hocket.translator.msccl.judge import EXECUTION
 
@@ -88,8 +89,8 @@ def _lane(program: Program, rank: int, block: int) -> Lane:
 
 
 def _box(step: Step) -> Box:
-    place = chunks(step.src_buffer, step.src_offset, step.count) if step.type.reads else ""
+    place = chunks_text(step.src_buffer, step.src_offset, step.count) if step.type.reads else ""
     if step.type.writes:
-        place += f" → {chunks(step.dst_buffer, step.dst_offset, step.count)}"
+        place += f" → {chunks_text(step.dst_buffer, step.dst_offset, step.count)}"
     waits = f"after {step.depend_block}:{step.depend_step}" if step.depend_block >= 0 else ""
     return Box(str(step.type), place.strip(), waits)

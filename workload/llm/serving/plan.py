@@ -7,6 +7,7 @@ from hocket.base.errors import Infeasible
 from hocket.base.units import format_bytes
 from hocket.workload.accelerators import Accelerator, Precision
 from hocket.workload.llm.card import ModelCard
+from hocket.workload.llm.layout import require
 from hocket.workload.llm.parameters import embedding_parameters, layer_parameters, output_parameters
 from hocket.workload.llm.plan import ParallelPlan
 
@@ -36,11 +37,11 @@ class Pool:
     def check(self, card: ModelCard) -> None:
         """Raises Infeasible, saying what does not divide."""
         for what in ("tp", "dp", "ep"):
-            _require(getattr(self, what) >= 1, f"{what} is {getattr(self, what)}; it must be positive")
+            require(getattr(self, what) >= 1, f"{what} is {getattr(self, what)}; it must be positive")
         for what, size in (("heads", card.heads), ("ffn", card.ffn)):
-            _require(size % self.tp == 0, f"tp {self.tp} must divide the model's {size} {what}")
+            require(size % self.tp == 0, f"tp {self.tp} must divide the model's {size} {what}")
         heads = card.key_value_heads
-        _require(
+        require(
             bool(card.latent) or heads % self.tp == 0 or self.tp % heads == 0,
             f"tp {self.tp} must divide the {heads} key/value heads, or be a multiple of them",
         )
@@ -49,9 +50,9 @@ class Pool:
         if card.experts is None:
             raise Infeasible(f"plan: ep {self.ep}: {card.name} has no experts")
         count = card.experts.count
-        _require(count % self.ep == 0, f"ep {self.ep} must divide the {count} experts")
-        _require(self.num_ranks % self.ep == 0, f"ep {self.ep} must divide tp * dp = {self.num_ranks}")
-        _require(self.ep % self.tp == 0, f"tp {self.tp} must divide ep {self.ep}: replicas share experts whole")
+        require(count % self.ep == 0, f"ep {self.ep} must divide the {count} experts")
+        require(self.num_ranks % self.ep == 0, f"ep {self.ep} must divide tp * dp = {self.num_ranks}")
+        require(self.ep % self.tp == 0, f"tp {self.tp} must divide ep {self.ep}: replicas share experts whole")
 
 
 @dataclass(frozen=True)
@@ -103,13 +104,13 @@ class ServingPlan:
             if self.speculation:
                 Pool(pool.tp).check(self.speculation.draft)
         for what in ("max_batch", "max_tokens"):
-            _require(getattr(self, what) >= 1, f"{what} is {getattr(self, what)}; it must be positive")
-        _require(self.key_value_bytes in (1, 2), "keys and values have 1 or 2 bytes")
+            require(getattr(self, what) >= 1, f"{what} is {getattr(self, what)}; it must be positive")
+        require(self.key_value_bytes in (1, 2), "keys and values have 1 or 2 bytes")
         if self.speculation:
             drafted = self.speculation.tokens
-            _require(0 < drafted <= 64, f"a draft of {drafted} tokens; 1 to 64 are possible")
+            require(0 < drafted <= 64, f"a draft of {drafted} tokens; 1 to 64 are possible")
             accepted = float(self.speculation.accepted)
-            _require(0 <= accepted <= drafted, f"{accepted:g} tokens cannot be accepted of {drafted}")
+            require(0 <= accepted <= drafted, f"{accepted:g} tokens cannot be accepted of {drafted}")
 
     def weights(self, card: ModelCard, pool: Pool) -> int:
         """Bytes of a rank's weights, the draft model's too."""
@@ -131,7 +132,7 @@ class ServingPlan:
         if not accelerator.memory_bytes:
             return None
         there, weights = int(accelerator.memory_bytes * self.memory_part), self.weights(card, pool)
-        _require(
+        require(
             weights < there,
             f"the weights take {format_bytes(weights)} on a rank, and {format_bytes(there)} of {accelerator.name} may"
             " be used: choose more tp, more ep or a narrower format",
@@ -157,8 +158,3 @@ def _elements(card: ModelCard, tp: int, tokens: int) -> int:
         each = -(-card.key_value_heads // tp) * (card.key_dim + card.value_dim)
     windowed = card.window.tokens if card.window else tokens
     return sum(each * (min(tokens, windowed) if card.is_windowed(layer) else tokens) for layer in range(card.layers))
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise Infeasible(f"plan: {message}")

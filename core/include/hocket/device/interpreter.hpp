@@ -1,6 +1,7 @@
 #pragma once
 
 #include "hocket/device/elements.hpp"
+#include "hocket/device/packets.hpp"
 #include "hocket/device/table.hpp"
 
 // Runs one thread block of a program: one source for GPUs and for threads of processors.
@@ -28,68 +29,23 @@ struct BlockMemory {
   int32_t lost;       ///< within a step, by any lane
 };
 
-// What a step of each kind does: the order of the kinds says it of the fused ones.
-HOCKET_DEVICE bool sends(StepKind kind) {
-  return kind == StepKind::kSend || kind == StepKind::kReceiveCopySend || kind == StepKind::kReceiveReduceSend ||
-         kind == StepKind::kReceiveReduceCopySend;
+// What a step of each type does: the order of the types says it of the fused ones.
+HOCKET_DEVICE bool sends(StepType type) {
+  return type == StepType::kSend || type == StepType::kReceiveCopySend || type == StepType::kReceiveReduceSend ||
+         type == StepType::kReceiveReduceCopySend;
 }
-HOCKET_DEVICE bool receives(StepKind kind) {
-  return kind == StepKind::kReceive || static_cast<uint8_t>(kind) >= static_cast<uint8_t>(StepKind::kReceiveCopySend);
+HOCKET_DEVICE bool receives(StepType type) {
+  return type == StepType::kReceive || static_cast<uint8_t>(type) >= static_cast<uint8_t>(StepType::kReceiveCopySend);
 }
-HOCKET_DEVICE bool has_source(StepKind kind) {
-  return kind == StepKind::kSend || kind == StepKind::kCopy || kind == StepKind::kReduce ||
-         static_cast<uint8_t>(kind) >= static_cast<uint8_t>(StepKind::kReceiveReduceCopy);
+HOCKET_DEVICE bool reads(StepType type) {
+  return type == StepType::kSend || type == StepType::kCopy || type == StepType::kReduce ||
+         static_cast<uint8_t>(type) >= static_cast<uint8_t>(StepType::kReceiveReduceCopy);
 }
-HOCKET_DEVICE bool has_target(StepKind kind) {
-  return kind != StepKind::kSend && kind != StepKind::kNop && kind != StepKind::kReceiveReduceSend;
+HOCKET_DEVICE bool writes(StepType type) {
+  return type != StepType::kSend && type != StepType::kNop && type != StepType::kReceiveReduceSend;
 }
 
 HOCKET_DEVICE int64_t smaller(int64_t left, int64_t right) { return left < right ? left : right; }
-
-/// 8 bytes from anywhere; what lies behind the first `bytes` is not read, and 0.
-HOCKET_DEVICE uint64_t load_some(const uint8_t* data, int64_t bytes) {
-  if (bytes >= 8 && may_hold<uint64_t>(data)) return load_unit<uint64_t>(data);
-  if (bytes >= 8 && may_hold<uint32_t>(data)) {
-    return load_unit<uint32_t>(data) | static_cast<uint64_t>(load_unit<uint32_t>(data + 4)) << 32;
-  }
-  uint64_t value = 0;
-  for (int64_t k = 0; k < bytes && k < 8; k++) value |= static_cast<uint64_t>(data[k]) << 8 * k;
-  return value;
-}
-HOCKET_DEVICE void store_some(uint8_t* data, int64_t bytes, uint64_t value) {
-  if (bytes >= 8 && may_hold<uint64_t>(data)) return store_unit(data, value);
-  if (bytes >= 8 && may_hold<uint32_t>(data)) {
-    store_unit(data, static_cast<uint32_t>(value));
-    return store_unit(data + 4, static_cast<uint32_t>(value >> 32));
-  }
-  for (int64_t k = 0; k < bytes && k < 8; k++) data[k] = static_cast<uint8_t>(value >> 8 * k);
-}
-
-/// Both halves carry the flag, since nothing says that 16 bytes arrive at once.
-HOCKET_DEVICE void store_packet(uint8_t* packet, uint64_t value, uint32_t flag) {
-  const uint64_t high = static_cast<uint64_t>(flag) << 32;
-  const uint64_t words[2] = {(value & 0xffffffff) | high, value >> 32 | high};
-#if HOCKET_ON_GPU && defined(__CUDACC__)
-  asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(packet), "l"(words[0]), "l"(words[1]) : "memory");
-#else
-  auto* const to = reinterpret_cast<uint64_t*>(packet);
-  store_relaxed(to, words[0]);
-  store_relaxed(to + 1, words[1]);
-#endif
-}
-/// Whether the packet has come, and what is in it.
-HOCKET_DEVICE bool load_packet(const uint8_t* packet, uint32_t flag, uint64_t* value) {
-  uint64_t words[2];
-#if HOCKET_ON_GPU && defined(__CUDACC__)
-  asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(packet) : "memory");
-#else
-  const auto* const from = reinterpret_cast<const uint64_t*>(packet);
-  words[0] = load_relaxed(from);
-  words[1] = load_relaxed(from + 1);
-#endif
-  *value = (words[0] & 0xffffffff) | words[1] << 32;
-  return words[0] >> 32 == flag && words[1] >> 32 == flag;
-}
 
 /// One block's way through a launch, as one of its lanes goes it. `A`: an `Arithmetic`.
 template <typename A>
@@ -223,8 +179,8 @@ class Walk {
   HOCKET_DEVICE bool do_step(const StepRow& step) {
     if (!go_on(lanes_.lane() != 0 || may_start(step))) return false;
     disturb();
-    if (step.kind != StepKind::kNop) {
-      if (launch_.packets != 0 && (sends(step.kind) || receives(step.kind))) {
+    if (step.type != StepType::kNop) {
+      if (launch_.packets != 0 && (sends(step.type) || receives(step.type))) {
         move_packets(step);
       } else {
         move(step);
@@ -242,7 +198,7 @@ class Walk {
       const uint64_t* const word = launch_.state.progress + step.depend_block * kWordStride;
       if (!await(word, mark(iteration_, step.depend_step + 1), Reason::kNoStep, launch_.rank)) return false;
     }
-    if (receives(step.kind) && launch_.packets == 0) {
+    if (receives(step.type) && launch_.packets == 0) {
       const uint64_t* const word = word_of(own_window(), launch_.window.sent(block_.receive_number));
       if (!await(word, shared_.received + 1, Reason::kNoMessage, block_.receive_peer)) return false;
       if (*word_of(incoming(), -kHeaderBytes) != signature()) {
@@ -250,7 +206,7 @@ class Walk {
         return false;
       }
     }
-    if (sends(step.kind) && shared_.sent + 1 > static_cast<uint64_t>(launch_.depth)) {
+    if (sends(step.type) && shared_.sent + 1 > static_cast<uint64_t>(launch_.depth)) {
       const uint64_t* const word = word_of(own_window(), launch_.window.taken(block_.send_number));
       return await(word, shared_.sent + 1 - launch_.depth, Reason::kNoRoom, block_.send_peer);
     }
@@ -260,14 +216,14 @@ class Walk {
   /// What others may know now that the step is done.
   HOCKET_DEVICE void tell(const StepRow& step) {
     disturb();
-    if (sends(step.kind)) {
+    if (sends(step.type)) {
       shared_.sent++;
       if (launch_.packets == 0) {
         uint8_t* const window = launch_.windows[block_.send_peer];
         store_release(word_of(window, launch_.window.sent(block_.send_at_peer)), shared_.sent);
       }
     }
-    if (receives(step.kind)) {
+    if (receives(step.type)) {
       shared_.received++;
       uint8_t* const window = launch_.windows[block_.receive_peer];
       store_release(word_of(window, launch_.window.taken(block_.receive_at_peer)), shared_.received);
@@ -308,16 +264,16 @@ class Walk {
   }
   /// Those of a step's chunks, null where it has none there.
   HOCKET_DEVICE uint8_t* source(const StepRow& step, int32_t k) const {
-    return has_source(step.kind) ? place(step.source_buffer, step.source + k) : nullptr;
+    return reads(step.type) ? place(step.source_buffer, step.source + k) : nullptr;
   }
   HOCKET_DEVICE uint8_t* target(const StepRow& step, int32_t k) const {
-    return has_target(step.kind) ? place(step.target_buffer, step.target + k) : nullptr;
+    return writes(step.type) ? place(step.target_buffer, step.target + k) : nullptr;
   }
 
   /// A step in plain memory, chunk by chunk: from its source, or the slot of what has come, to its target, or the slot
   /// of what goes.
   HOCKET_DEVICE void move(const StepRow& step) const {
-    const bool out = sends(step.kind), in = receives(step.kind);
+    const bool out = sends(step.type), in = receives(step.type);
     uint8_t* const going = out ? outgoing() : nullptr;
     const uint8_t* const coming = in ? incoming() : nullptr;
     if (out && lanes_.lane() == 0) *word_of(going, -kHeaderBytes) = signature();
@@ -326,7 +282,7 @@ class Walk {
       const int64_t at = k * launch_.slice_bytes;
       const uint8_t* first = source(step, k);
       const uint8_t* second = nullptr;
-      if (step.kind == StepKind::kReduce) {
+      if (step.type == StepType::kReduce) {
         second = first;
         first = to;
       } else if (in) {
@@ -397,7 +353,7 @@ class Walk {
 
   /// As `move`, where what comes and goes is packets: no wait before, and each lane waits for those that it takes.
   HOCKET_DEVICE void move_packets(const StepRow& step) const {
-    const bool out = sends(step.kind), in = receives(step.kind);
+    const bool out = sends(step.type), in = receives(step.type);
     uint8_t* const going = out ? outgoing() : nullptr;
     const uint8_t* const coming = in ? incoming() : nullptr;
     if (out && lanes_.lane() == 0) store_packet(going - kHeaderBytes, signature(), flag_of(shared_.sent));

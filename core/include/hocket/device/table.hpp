@@ -17,7 +17,7 @@ constexpr int64_t kHeaderBytes = 128;
 constexpr int64_t kPacketData = 8;
 
 /// As `hocket::schedule::StepType`, whose header a GPU's compiler cannot read.
-enum class StepKind : uint8_t {
+enum class StepType : uint8_t {
   kSend,
   kReceive,
   kCopy,
@@ -31,7 +31,7 @@ enum class StepKind : uint8_t {
 
 /// A step of `hocket::executor::Program`; places are chunks of buffer 0 (input), 1 (output) or 2 (scratch).
 struct StepRow {
-  StepKind kind;
+  StepType type;
   uint8_t source_buffer;
   uint8_t target_buffer;
   uint8_t published;  ///< whether another block waits for it
