@@ -98,7 +98,7 @@ def simulate_collective(
         return simulate_program(
             found.program,
             topology,
-            collective.size_bytes,
+            found.passes.size_bytes,
             passes=found.passes,
             disturbance=disturbance,
             fidelity=fidelity,

@@ -4,7 +4,7 @@ switches that compute, or the times that its model says."""
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,7 @@ class LibraryCalls:
     topology: Topology
     by_chunks: bool
     most_messages: int = MOST_MESSAGES
+    without_program: dict[str, None] = field(default_factory=dict)  # why calls take the time of the model, as they do
 
     def follow(self, call: CollectiveCall) -> SpelledOut | str:
         """A text says why the call goes as messages."""
@@ -105,6 +106,7 @@ class LibraryCalls:
             return _timed(self._groups, call)
         found = _program(self._groups, call, self.topology)
         if isinstance(found, str):
+            self.without_program[found] = None
             timed = _timed(self._groups, call)
             note = f"{found}: these take the time of NCCL's model"
             return timed if isinstance(timed, str) else replace(timed, note=note)
@@ -120,6 +122,9 @@ class LibraryCalls:
             yield "its messages on the links, after the launch and a step of NCCL's kernels"
 
     def _of_collectives(self, messages: int) -> str:
+        if self.by_chunks and self.without_program:
+            why = "; ".join(self.without_program)
+            return f"its collectives in the time of its model, which feels nothing that is asked of links: {why}"
         if self.by_chunks and not messages:
             return "its collectives chunk by chunk on the links"
         if self.by_chunks:

@@ -14,7 +14,7 @@ from hocket.nccl.programs import KINDS, PROGRAMS, NcclCall, NcclProgram, nccl_ca
 from hocket.nccl.releases import NEWEST, Release
 from hocket.nccl.settings import Settings, read_settings
 from hocket.nccl.words import MODEL, NCCL, is_nccl, is_nccl_model
-from hocket.schedule import Collective, Kernel
+from hocket.schedule import Collective, Kernel, Kind
 from hocket.topology.machines.hosts import Hosts, NoMachines, hosts_of
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _PS = 10**6  # of a us
+_IN_BLOCKS = (Kind.ALL_GATHER, Kind.REDUCE_SCATTER)
 _NVLS = "NCCL_NVLS_ENABLE"
 
 
@@ -68,11 +69,13 @@ class NcclAlgorithm:
         )
 
     def call(self, model: NcclModel, collective: Collective) -> NcclCall:
-        """What NCCL is asked. Raises ScheduleError for what it has no kernel for."""
+        """What NCCL is asked, in blocks of whole bytes: the next larger size where ranks do not divide it. Raises
+        ScheduleError for what it has no kernel for."""
+        blocks = collective.num_ranks if collective.kind in _IN_BLOCKS else 1
         return nccl_call(
             model,
             _name_of(collective),
-            collective.size_bytes,
+            -(-collective.size_bytes // blocks) * blocks,
             self.algorithm,
             self.protocol,
             self.channels,

@@ -283,3 +283,20 @@ def test_a_release_that_another_stands_for_is_said_and_one_that_is_none_is_a_wro
     choice = in_process.hocket("nccl", "choose", "-t", TWO, "-c", "all_reduce", "--nccl-version", "9.9")
     assert refused.returncode == choice.returncode == 2
     assert "--nccl-version 9.9: NCCL 9.9 is not modelled" in refused.stderr and "is not modelled" in choice.stderr
+
+
+@pytest.mark.parametrize("topology", ["dgx-h100:nodes=2", "dgx-b200:nodes=2", "dgx-a100:nodes=3"])
+@pytest.mark.parametrize("kind", ["all_reduce", "all_gather"])
+def test_slower_links_are_never_quicker(topology: str, kind: str) -> None:
+    for size in ("32KiB", "16MiB"):
+        times = []
+        for options in ({}, {"degrade": ["nic:0.2=0.9"]}, {"degrade": ["nic:0.2=0.3"]}, {"degrade": ["nic:0.2=0.1"]}):
+            (found,) = Simulation.of(kind, topology, size, **options).perform().predictions
+            times.append(found.time_ps)
+        assert times == sorted(times), (size, times)
+    assert times[-1] > 1.5 * times[0], "whatever the ranks divide"
+
+
+def test_what_no_program_is_known_for_says_that_links_are_not_felt() -> None:
+    result = Simulation.of("all_reduce", "gb200-nvl72:nodes=2", "64MiB", degrade=["nic:0.0=0.01"]).perform()
+    assert "feels nothing that is asked of links: NCCL takes the 36 nodes for 2" in result.summary()

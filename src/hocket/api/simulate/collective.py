@@ -12,6 +12,7 @@ from hocket.api.simulate.library import (
     asks_of_links,
     assumed_of_curves,
     is_of_library,
+    sound_topology,
     stock_machine,
 )
 from hocket.api.simulate.options import sizes_of
@@ -26,7 +27,7 @@ from hocket.base.units import format_bytes, format_time
 from hocket.nccl.words import MODEL, NCCL, is_nccl
 from hocket.schedule import Collective, Kind
 from hocket.schedule.algorithms import ALGORITHMS
-from hocket.simulator import Prediction, simulate_collective, simulate_expected
+from hocket.simulator import Disturbance, Prediction, simulate_collective, simulate_expected
 from hocket.simulator.algorithm_choice import AUTO, LIBRARY
 
 with late_imports(__name__):
@@ -37,6 +38,7 @@ with late_imports(__name__):
 __all__ = ["simulate"]
 
 _PS = 10**6  # of a us
+_MODELS = {"model", "switching", "queueing"}
 _NATIVE = "the native algorithm that is fastest on its links (auto)"
 
 
@@ -110,7 +112,37 @@ class _Contender:
             by_chunks=asks_of_links(request, self.machine, self.spec),
             launch_ps=self.machine.launch_ps if self.name == AUTO else 0,
         )
+        found = self._beside_model(collective, found)
         return self.machine.said(found) if ours or not self.machine.nccl else found
+
+    def _beside_model(self, collective: Collective, found: Prediction) -> Prediction:
+        """Of NCCL's own choice on slower links, chunk by chunk: as much later as the same on sound links is quicker
+        than its model says. So links that are slower take longer than the model's time, and never less.
+
+        Who asks for a model of the network has its answer alone.
+        """
+        nccl, asked, name = self.machine.nccl, self.question.request.set_fields(), found.collectives[0].algorithm
+        if nccl is None or self.name != LIBRARY or not name.startswith("NCCL ") or asked.keys() & _MODELS:
+            return found
+        own, fidelity = f"{NCCL}:{name.removeprefix('NCCL ').lower()}", self.question.fidelity
+        sound = simulate_collective(
+            collective,
+            sound_topology(self.machine, self.spec),
+            own,
+            fidelity=replace(fidelity, routing=None),
+            nccl=nccl,
+        )
+        (model_us,) = nccl.choose(NCCL_NAMES[collective.kind], [max(collective.size_bytes, 1)]).time_us.tolist()
+        later_ps = round(model_us * _PS) - sound.time_ps
+        if later_ps <= 0 or found.time_ps < sound.time_ps:
+            return found
+        late = Disturbance(late_ps=dict.fromkeys(range(collective.num_ranks), later_ps))
+        later = simulate_collective(
+            collective, self.machine.topology, own, fidelity=fidelity, nccl=nccl, disturbance=late
+        )
+        later_by = format_time(later_ps)
+        sentence = f"on sound links they are {later_by} quicker than its model says, so they begin so much later"
+        return replace(later, assumed=(*found.assumed, sentence))
 
     def _told(self, collective: Collective) -> tuple[str, int] | None:
         """The algorithm and time (ps) that RCCL's model says, where that is what is asked for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -42,6 +42,7 @@ __all__ = [
     "asks_of_links",
     "assumed_of_curves",
     "is_of_library",
+    "sound_topology",
     "stock_machine",
     "with_own_links",
 ]
@@ -177,7 +178,7 @@ def stock_machine(question: Question, spec: str, *, runs: bool, native: str, alp
         if insists or by:
             raise
         return StockMachine(plain, None, (f"no library ({error}): {native}",))
-    topology = _computing(question, spec)
+    topology = _computing(question.topology, spec)
     described = _described(nccl, topology) + (f", calibrated by {by}" if by else "")
     notes = (note for note in (*release.notes(), *nccl.machine.notes) if note not in topology.notes)
     return StockMachine(topology, nccl, (described, *notes))
@@ -246,17 +247,22 @@ def _of_rccl(topology: Topology, hosts: Hosts, alpha_beta: str) -> StockMachine:
     return StockMachine(topology, None, (sentence,), _LAUNCH_PS, model)
 
 
-def _computing(question: Question, spec: str) -> Topology:
+def sound_topology(machine: StockMachine, spec: str) -> Topology:
+    """The topology as the library's model takes it: nothing degraded, links as those of the machines by name."""
+    return _computing(_loaded, with_own_links(machine.topology, spec) or spec)
+
+
+def _computing(topology: Callable[[str], Topology], spec: str) -> Topology:
     """The topology whose NVSwitches compute where they can and the spec does not say whether they do."""
     hosts = _hosts(spec)
     if hosts is None or hosts.nvls is not None:
-        return question.topology(spec)
+        return topology(spec)
     if os.path.isfile(spec):
-        return with_nvswitches(question.topology(spec))
+        return with_nvswitches(topology(spec))
     try:
-        return question.topology(f"{spec}{',' if ':' in spec else ':'}{_NVLS}")
+        return topology(f"{spec}{',' if ':' in spec else ':'}{_NVLS}")
     except TopologyError:  # it has none that can
-        return question.topology(spec)
+        return topology(spec)
 
 
 def _described(nccl: NcclModel, topology: Topology) -> str:
