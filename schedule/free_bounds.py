@@ -45,7 +45,9 @@ def bound_of_any_chunks(
         return lower_bound(collective, topology, blocking, group, relays=relays)
     whole = replace(collective, chunks_per_rank=1, cut_whole=False)
     flow = lower_bound(whole, topology, group=group, relays=relays, split=True)
-    part_bytes = whole.largest_chunk_bytes
+    # chunks of an all_reduce are no rank's own: they may be any parts of the whole buffer
+    cut = replace(whole, cut_whole=whole.kind.cut_by_rank and whole.kind.shares_buffer)
+    part_bytes = cut.largest_chunk_bytes
     if not (blocking and topology.latency_ps.any() and part_bytes):
         return flow
     least: Bound | None = None
@@ -55,7 +57,7 @@ def bound_of_any_chunks(
         if least is not None and here.time_ps >= least.time_ps:
             break
         if first == last:
-            exact = lower_bound(replace(whole, chunks_per_rank=first), topology, True, group, relays=relays)
+            exact = lower_bound(replace(cut, chunks_per_rank=first), topology, True, group, relays=relays)
             here = max(here, exact, key=lambda bound: bound.time_ps)
         if least is None or here.time_ps < least.time_ps:
             least = here

@@ -57,6 +57,7 @@ class CollectiveCall:
     chunks_per_rank: int = 1
     block_bytes: tuple[int, ...] | None = None
     conditions: Conditions | None = None
+    cut_whole: bool = False
 
     @classmethod
     def of(cls, collective: Collective, group: Iterable[int]) -> "CollectiveCall":
@@ -69,6 +70,7 @@ class CollectiveCall:
             chunks_per_rank=collective.chunks_per_rank,
             block_bytes=collective.block_bytes,
             conditions=collective.conditions,
+            cut_whole=collective.cut_whole,
         )
 
     @cached_property
@@ -84,6 +86,7 @@ class CollectiveCall:
             self.root,
             self.block_bytes,
             self.conditions,
+            self.cut_whole,
         )
 
     @property

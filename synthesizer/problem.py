@@ -59,6 +59,11 @@ class Problem:
             if len(set(group)) != len(group) or not group or min(group) < 0 or max(group) >= total:
                 raise ScheduleError(f"a group must be different ranks of {self.topology.name}'s {total}, got {group}")
         ranks = self.topology.num_ranks if self.group is None else len(self.group)
+        if self.collective.cut_whole:
+            raise ScheduleError(
+                f"{self.collective.describe()} in chunks of the whole buffer: no engine searches for those; build one"
+                " of the native algorithms that take them (hocket.schedule.algorithms), such as direct"
+            )
         if self.collective.num_ranks != ranks:
             raise ScheduleError(
                 f"{self.collective.describe()} does not fit {self.topology.name} with its {ranks} ranks"

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from hocket.nccl.programs.hops import Hops
 from hocket.nccl.programs.nics import crossings
 from hocket.nccl.programs.pace import pace
 from hocket.nccl.programs.request import NcclCall
@@ -23,10 +24,17 @@ _GRAIN = {"Simple": 512, "LL": 16, "LL128": 1920}
 _RING_SLOTS = 4  # of a chunk, with Simple, of rings that every rank's data goes round
 
 
-def passes(request: NcclCall, program: Program, shares: Sequence[int], around: int = 1, hops: int = 1) -> Passes:
+def passes(
+    request: NcclCall,
+    program: Program,
+    shares: Sequence[int],
+    around: int = 1,
+    hops: int = 1,
+    way: Hops | None = None,
+) -> Passes:
     """The call of the program whose channels have `shares` bytes of a rank's part. `around` chunks take a share at a
     time, of the last pass as much as is left, evenly. All of a channel's bytes go over `hops` (where each rank sends
-    some: 1)."""
+    some: 1); `way` is the longest that data takes, where the model's latency is that of a way."""
     parts = [_parts(request, share, around) for share in shares]
     table = np.zeros((max(map(len, parts)), len(parts)), np.int64)
     for channel, part in enumerate(parts):
@@ -40,7 +48,7 @@ def passes(request: NcclCall, program: Program, shares: Sequence[int], around: i
         wire=_WIRE[request.protocol],
         slices=slices,
         least_slice=_LEAST_SLICE[request.protocol],
-        pace=pace(request, int(pieces.max()), hops),
+        pace=pace(request, int(pieces.max()), hops, way),
         crossings=crossings(request, program),
     )
 

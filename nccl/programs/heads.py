@@ -55,7 +55,7 @@ def require_regular(request: NcclCall) -> None:
 
 def step_ps(request: NcclCall, *, between: bool = False) -> int:
     """NCCL's latency of a step inside a machine, or between two."""
-    _, inside, other = request.model.steps_us(request.algorithm, request.protocol)
+    _, inside, other = request.model.timed_by(request.protocol).steps_us(request.algorithm, request.protocol)
     return round((other if between else inside) * _PS)
 
 
@@ -126,7 +126,7 @@ def finished(
         kind=request.kind,
         num_ranks=request.ranks,
         size_bytes=request.size_bytes,
-        bandwidth=int(request.term.bandwidth * _GB * of_head.max() / max(1, of_head.sum())),
+        bandwidth=int(request.timed_bandwidth * _GB * of_head.max() / max(1, of_head.sum())),
         chunk_bytes=sizes,
         owner=np.resize(np.array(owners, np.int32), sizes.shape[1]),
         actions=tuple(actions),

@@ -45,9 +45,10 @@ def _between(
     crossing: Callable[[int, int], Crossing],
 ) -> None:
     """A chunk up the tree of its heads `ranks`, one a machine, and down again, by the `crossing` from each to each."""
-    latency_ps = step_ps(request, between=True)
     children = [[m for m, up in enumerate(above) if up == node] for node in range(len(machines))]
     depths = [_depth(above, node) for node in range(len(machines))]
+    # NCCL counts as many steps up as a tree of a power of two of nodes has
+    latency_ps = step_ps(request, between=True) * (len(machines).bit_length() - 1) // max(depths)
     order = sorted(range(len(machines)), key=depths.__getitem__)
     loaded: dict[int, int] = {}
     down: dict[int, int] = {}

@@ -92,10 +92,12 @@ class NcclCall:
 
     @property
     def timed_latency(self) -> float:
-        """How many times its latency NCCL counts: more for small chunks of rings with Simple over several nodes."""
+        """us, as calibrated where that is known; more than the model's latency for rings with Simple over several
+        nodes, as its times have it."""
         term = self._timed_term
-        bytes_us = self.size_bytes / term.bandwidth / 1000
-        return max(1.0, (term.time_us - bytes_us) / term.latency_us) if self.algorithm == "Ring" else 1.0
+        if self.algorithm != "Ring":
+            return term.latency_us
+        return max(term.latency_us, term.time_us - self.size_bytes / term.bandwidth / 1000)
 
     @property
     def timed_bandwidth(self) -> float:

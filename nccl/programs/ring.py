@@ -9,6 +9,7 @@ from hocket.nccl.programs.assembly import assemble
 from hocket.nccl.programs.builder import NcclBuilder
 from hocket.nccl.programs.chunking import passes
 from hocket.nccl.programs.connect import rings
+from hocket.nccl.programs.hops import round_a_ring
 from hocket.nccl.programs.request import NcclCall, NcclProgram
 from hocket.nccl.programs.split import split
 from hocket.schedule import Kind, Step, StepType, ThreadBlock
@@ -33,9 +34,14 @@ def ring(request: NcclCall) -> NcclProgram:
             blocks[rank].append(ThreadBlock(send, receive, channel, steps))
     whole = request.kind is not Kind.BROADCAST and request.kind is not Kind.REDUCE
     program = assemble(request, blocks, chunks=channels * n if whole else channels, channels=channels)
-    around = n if request.kind is Kind.ALL_REDUCE else 1
-    hops = 1 if whole else n - 1
-    return NcclProgram(request, program, passes(request, program, shares, around, hops))
+    around, turns = (n, 2) if request.kind is Kind.ALL_REDUCE else (1, 1)
+    after = int(request.kind is Kind.REDUCE)  # which ends at its root
+    ways = [
+        round_a_ring(order, request.machine, turns * (n - 1), None if whole else order.index(request.root) + after)
+        for order in orders
+    ]
+    way = max(ways, key=lambda each: each.between)
+    return NcclProgram(request, program, passes(request, program, shares, around, 1 if whole else n - 1, way))
 
 
 class _View:

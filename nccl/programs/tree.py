@@ -8,6 +8,7 @@ from hocket.nccl.programs.assembly import assemble
 from hocket.nccl.programs.builder import NcclBuilder
 from hocket.nccl.programs.chunking import passes
 from hocket.nccl.programs.connect import Branch, trees
+from hocket.nccl.programs.hops import up_and_down
 from hocket.nccl.programs.request import NcclCall, NcclProgram
 from hocket.nccl.programs.split import split
 from hocket.schedule import Kind, Step, StepType, ThreadBlock
@@ -24,17 +25,11 @@ def tree(request: NcclCall) -> NcclProgram:
         for rank, branch in enumerate(branches):
             blocks[rank] += _blocks(branch, channel, len(blocks[rank]))
     program = assemble(request, blocks, chunks=len(shares), channels=len(shares))
-    hops = 2 * max(map(_height, grown), default=0)
-    return NcclProgram(request, program, passes(request, program, shares, hops=max(1, hops)))
-
-
-def _height(branches: list[Branch]) -> int:
-    """Hops from the rank that is farthest from the root."""
-
-    def below(rank: int) -> int:
-        return max((1 + below(child) for child in branches[rank].down), default=0)
-
-    return max(below(rank) for rank, branch in enumerate(branches) if branch.up < 0)
+    _, inside, between = request.model.steps_us(request.algorithm, request.protocol)
+    ways = [up_and_down(branches, request.machine, inside, between) for branches in grown]
+    way = max(ways, key=lambda each: each.latency(inside, between))
+    hops = max(1, way.inside + way.between)
+    return NcclProgram(request, program, passes(request, program, shares, hops=hops, way=way))
 
 
 def _blocks(branch: Branch, channel: int, first: int) -> list[ThreadBlock]:

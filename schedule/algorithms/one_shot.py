@@ -56,6 +56,8 @@ def hierarchical_one_shot(collective: Collective, place: Place) -> Moves:
     """Raises ScheduleError unless the ranks fill a box of the topology with two dimensions or more."""
     sizes = [line.size for line in place.two_lines("hierarchical_one_shot")]
     if collective.cut_whole:
+        pairs = sizes[-1] * (sizes[-1] - 1) + 2 * (prod(sizes) - sizes[-1])
+        _require_few("hierarchical_one_shot", pairs * collective.num_chunks)
         return by_owners(collective, sizes[-1])
     _require_few("hierarchical_one_shot", prod(sizes) * sizes[-1] * (sizes[-1] - 1) * collective.chunks_per_rank)
     *inner, last = dimensions = range(len(sizes))
