@@ -105,7 +105,7 @@ def latency_bounds(
         )
         if len(used) < len(ranks):
             yield from _crossing(needs, sets, names, inwards, outwards, blocking)
-        if needs.pairs is None and not needs.both:
+        if needs.pairs is None and not needs.both and (collective.rooted or len(used) < len(ranks)):
             # What leaves a part to be spread comes into all others, and the other way around for sums.
             way = replace(outwards, far=distances) if needs.spread else replace(inwards, far=distances.T)
             left = [needs.leaving_whole(one, way.far, flow) for one, flow in zip(sets, way.bandwidth, strict=True)]

@@ -31,10 +31,10 @@ _TRIAL_ATTEMPTS = 4
 _CHEAPEST_ENGINE, _CHEAPEST_LOOK_S = "native", 0.5
 _SECONDS_PER_DELIVERY = 1.5e-6
 # All engines are asked at these numbers (at the last where a collective takes long, from this share of worth on),
-# elsewhere the three best at the nearest of these if they came within so much of the best: some engines are good with
-# many chunks only.
+# elsewhere the three best at the nearest of these if they came within so much of the best, of engines that search the
+# best within more: some are good with many chunks only.
 _LOOKS, _LAST_LOOK, _WORTH_LAST_LOOK = (1, 4, 16), 16, 0.05
-_NEAR_PERCENT, _MOST_NEAR = 104, 3
+_NEAR_PERCENT, _MOST_NEAR, _SEARCHING_NEAR_PERCENT = 104, 3, 120
 # Of a search at length those take part that came so near in the trial.
 _IN_THE_RUNNING_PERCENT = 103
 # Doublings end after this many in a row that did not help, or that bounds say cannot.
@@ -252,7 +252,11 @@ class _Trials:
         near, times = _within(self.contests[nearest], _NEAR_PERCENT), self.contests[nearest].times
         problem = self.problem(nearest).alone or self.problem(nearest)
         order = sorted(near, key=lambda way: (times[way], way.seconds(problem), way.name))
-        return frozenset(order[:_MOST_NEAR])
+        # Natives put their pieces in order with few chunks as well; what searches for trees gains by many.
+        searching = {way: ps for way, ps in times.items() if way.name != _CHEAPEST_ENGINE}
+        best = min(searching, key=lambda way: (times[way], way.seconds(problem), way.name), default=None)
+        within = best is not None and times[best] * 100 <= min(times.values()) * _SEARCHING_NEAR_PERCENT
+        return frozenset([*order[:_MOST_NEAR], *([best] if within and best is not None else [])])
 
     def _cost_s(self, number: int) -> float:
         collective = self.problem(number).collective

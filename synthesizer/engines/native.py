@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hocket.base.errors import ScheduleError
 from hocket.schedule import Schedule, first_ready_first, retime
-from hocket.schedule.algorithms import ALGORITHMS, NativeAlgorithm, build, build_all
+from hocket.schedule.algorithms import NativeAlgorithm, build, build_all
 from hocket.schedule.algorithms.place import Place
 from hocket.synthesizer.engine import NamedEngine
 from hocket.synthesizer.problem import Problem
@@ -16,9 +16,8 @@ __all__ = ["ENGINES", "Native"]
 
 # Of all algorithms together; most are dropped by their busiest link before they are timed.
 _SECONDS, _SECONDS_PER_DELIVERY = 0.02, 3e-6
-# So many of the quickest that do not order their pieces themselves are put in order of readiness, if as they were made
-# they come so near to the best by then.
-_REORDERED, _NEAR_PERCENT = 2, 160
+# So many of the quickest are put in order of readiness, if as they were made they come so near to the best by then.
+_REORDERED, _NEAR_PERCENT = 3, 160
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +61,8 @@ class Native(NamedEngine):
                 if quickest is None or timed.time_ps < quickest:
                     quickest = timed.time_ps
                     yield timed
-        loose = sorted(
-            (timed for timed in as_made if not ALGORITHMS[timed.generator].by_size), key=lambda timed: timed.time_ps
-        )
-        for timed in loose[:_REORDERED]:
+        as_made.sort(key=lambda timed: timed.time_ps)
+        for timed in as_made[:_REORDERED]:
             if quickest is None or quickest <= search.target_ps or search.stop.asked:
                 return
             if timed.busiest_link_ps >= quickest or timed.time_ps * 100 > quickest * _NEAR_PERCENT:
