@@ -27,13 +27,17 @@ with late_imports(__name__):
     from hocket.topology.machines.nccl_presets import nccl_preset
     from hocket.topology.machines.records import MACHINES, MachineRecord
 
-__all__ = ["Hosts", "NoMachines", "hosts_of"]
+__all__ = ["Hosts", "NoMachines", "SeveralMachines", "hosts_of", "hosts_of_one_kind"]
 
 _NAMES_MACHINES = re.compile(r"^(spec|machines|cluster)\s*:", re.MULTILINE)
 
 
 class NoMachines(FormatError):
     """The text names no machines: a pure graph, or nothing there is."""
+
+
+class SeveralMachines(TopologyError):
+    """The text names machines of several kinds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +91,19 @@ def hosts_of(spec: str, nodes: int | None = None, domain: int | None = None) -> 
     `nvidia-smi topo -m` wrote, or of our YAML that names such.
 
     `nodes` is how many hosts there are where the spec does not say it, `domain` how many of them NVLink joins, in place
-    of the record's. Raises NoMachines where the spec names no machines, FormatError and TopologyError for machines of
-    several kinds, what is out of range, and `nodes` that contradict the spec.
+    of the record's. Raises NoMachines where the spec names no machines, SeveralMachines where they are of several
+    kinds, FormatError and TopologyError for what is out of range, GPUs that are no whole hosts, and `nodes` that
+    contradict the spec.
     """
     return _of_file(spec, nodes, domain) if os.path.isfile(spec) else _of_spec(spec, nodes, domain)
+
+
+def hosts_of_one_kind(spec: str) -> Hosts | None:
+    """As `hosts_of`, and None where the spec names no machines, or machines of several kinds."""
+    try:
+        return hosts_of(spec)
+    except (NoMachines, SeveralMachines):
+        return None
 
 
 def _of_spec(spec: str, nodes: int | None, domain: int | None) -> Hosts:
@@ -117,7 +130,7 @@ def _of_file(path: str, nodes: int | None, domain: int | None) -> Hosts:
     first, *others = [_of_spec(one, nodes if len(named) == 1 else None, domain) for one in named]
     for other in others:
         if (other.name, other.machine) != (first.name, first.machine):
-            raise TopologyError(f"{path}: machines of several kinds, {first.spec} and {other.spec}")
+            raise SeveralMachines(f"{path}: machines of several kinds, {first.spec} and {other.spec}")
     beside = os.path.join(os.path.dirname(path), calibration) if calibration else first.calibration
     found = replace(first, spec=path, nodes=first.nodes + sum(other.nodes for other in others), calibration=beside)
     return found if len(named) == 1 else _counted(found, found.nodes // found.domain, nodes, found.domain)
@@ -141,7 +154,7 @@ def _of_preset(spec: str, record: MachineRecord, nodes: int | None, domain: int 
         raise TopologyError(f"{spec}: {record.name} takes gpus from 1 to {record.gpus}")
     of_host = record.gpus // record.hosts
     if gpus > of_host and gpus % of_host:
-        raise TopologyError(f"{spec}: its hosts have {of_host} GPUs each: gpus=1 to {of_host}, or a multiple of it")
+        raise TopologyError(f"{spec}: its trays have {of_host} GPUs each: say gpus=1 to {of_host}, or a multiple of it")
     machine = nccl_preset(record.name)
     machine = machine if gpus >= of_host else _with_first(machine, gpus)
     found = Hosts(

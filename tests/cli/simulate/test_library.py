@@ -130,6 +130,16 @@ def test_networks_without_a_modelled_library_say_so() -> None:
     assert "16 GPUs of gfx90a: RCCL's choices are modelled of 8" in out("all_reduce", "-t", "mi250", "-s", "1MiB")
 
 
+def test_gpus_that_are_no_whole_trays_are_refused_and_not_answered_by_the_network_alone() -> None:
+    """Without NCCL's costs the time would be 6 times too short."""
+    refused = hocket("all_reduce", "-t", "gb200-nvl72:gpus=7", "-s", "1MiB")
+    assert refused.returncode == 3 and refused.stderr.count("\n") == 1
+    assert "trays have 4 GPUs each: say gpus=1 to 4, or a multiple of it; or --library none" in refused.stderr
+    assert out("all_reduce", "-t", "gb200-nvl72:gpus=7", "-s", "1MiB", "--library", "none")
+    for gpus in (3, 8):
+        assert "assumed: NCCL" in out("all_reduce", "-t", f"gb200-nvl72:gpus={gpus}", "-s", "1MiB")
+
+
 def test_rccl_takes_the_time_of_its_model() -> None:
     """A public run of rccl-tests on 8 MI300X took 91.1 us for 8 MiB (docs/nccl-model.md)."""
     text = out("all_reduce", "-t", "mi300x", "-s", "8MiB")

@@ -30,7 +30,7 @@ with late_imports(__name__):
     from hocket.nccl.rccl import RcclModel
     from hocket.nccl.releases import NEWEST, Release
     from hocket.simulator.curves import SimulatedCurve
-    from hocket.topology.machines.hosts import Hosts, hosts_of
+    from hocket.topology.machines.hosts import Hosts, hosts_of, hosts_of_one_kind
     from hocket.topology.machines.integrated_machines import INTEGRATED
 
 __all__ = [
@@ -231,7 +231,16 @@ def _calibration(spec: str) -> str | None:
 
 
 def _why_none(spec: str) -> str:
-    """Why no library is known where a spec names no machines that one is known of."""
+    """Why no library is known where a spec names no machines that one is known of.
+
+    Raises TopologyError where it names some, but GPUs that are no whole hosts: times of the network alone in place of
+    the library's would be several times too short."""
+    try:
+        hosts_of_one_kind(spec)
+    except TopologyError as error:
+        raise TopologyError(
+            f"{error}; or --library none for times of the network alone, without NCCL's costs"
+        ) from None
     own = INTEGRATED.get(re.split("[:,]", spec.strip(), maxsplit=1)[0])
     return f"{own.library}, not modelled" if own else "the topology is of no single kind of machine"
 
