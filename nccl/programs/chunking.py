@@ -30,11 +30,11 @@ def passes(
     shares: Sequence[int],
     around: int = 1,
     hops: int = 1,
-    way: Hops | None = None,
+    path: Hops | None = None,
 ) -> Passes:
     """The call of the program whose channels have `shares` bytes of a rank's part. `around` chunks take a share at a
     time, of the last pass as much as is left, evenly. All of a channel's bytes go over `hops` (where each rank sends
-    some: 1); `way` is the longest that data takes, where the model's latency is that of a way."""
+    some: 1); `path` is the longest that data takes, where the model's latency is that of a path."""
     parts = [_parts(request, share, around) for share in shares]
     table = np.zeros((max(map(len, parts)), len(parts)), np.int64)
     for channel, part in enumerate(parts):
@@ -48,7 +48,7 @@ def passes(
         wire=_WIRE[request.protocol],
         slices=slices,
         least_slice=_LEAST_SLICE[request.protocol],
-        pace=pace(request, int(pieces.max()), hops, way),
+        pace=pace(request, int(pieces.max()), hops, path),
         crossings=crossings(request, program),
     )
 

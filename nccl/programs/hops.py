@@ -1,4 +1,4 @@
-"""Hops of the longest way that data takes in a program: inside machines, and between them."""
+"""Hops of the longest path that data takes in a program: inside machines, and between them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ __all__ = ["Hops", "round_a_ring", "up_and_down"]
 
 
 class Hops(NamedTuple):
-    """Of a way, so many `inside` machines and so many `between` two."""
+    """Of a path, so many `inside` machines and so many `between` two."""
 
     inside: int
     between: int
@@ -36,12 +36,12 @@ def up_and_down(branches: Sequence[Branch], machine: Sequence[int], inside: floa
     """From the rank that is farthest from a tree's root, by the latencies of its hops, to the root and back."""
 
     def below(rank: int) -> Hops:
-        ways = [Hops(0, 0)]
+        paths = [Hops(0, 0)]
         for child in branches[rank].down:
             deeper, leaves = below(child), machine[child] != machine[rank]
-            ways.append(Hops(deeper.inside + (not leaves), deeper.between + leaves))
-        return max(ways, key=lambda way: way.latency(inside, between))
+            paths.append(Hops(deeper.inside + (not leaves), deeper.between + leaves))
+        return max(paths, key=lambda path: path.latency(inside, between))
 
     (root,) = (rank for rank, branch in enumerate(branches) if branch.up < 0)
-    way = below(root)
-    return Hops(2 * way.inside, 2 * way.between)
+    path = below(root)
+    return Hops(2 * path.inside, 2 * path.between)

@@ -14,14 +14,14 @@ _MB = 10**6
 _PAT_BLOCK, _PAT_OVERLAP = 2.8, 3.5
 
 
-def pace(request: NcclCall, pieces: int = 1, hops: int = 1, way: Hops | None = None) -> Pace:
+def pace(request: NcclCall, pieces: int = 1, hops: int = 1, path: Hops | None = None) -> Pace:
     """The latencies of src/graph/tuning.cc (2.30) for each step; the model's bandwidth, shared evenly by the channels
     on which NCCL would run a call of this size.
 
     The model's bandwidth is that of the whole call: where all of a channel's bytes go over `hops`, `pieces` of them one
     after the other, it was measured with the pipeline's filling, pieces + hops - 1 turns of a piece each. So a hop
     moves its pieces that many times faster. Its latency is that of the whole call, too, of as many steps as it counts:
-    the longest `way` that data takes here shares it.
+    the longest `path` that data takes here shares it.
     """
     base, inside, between = request.model.timed_by(request.protocol).steps_us(request.algorithm, request.protocol)
     n = request.ranks
@@ -34,7 +34,7 @@ def pace(request: NcclCall, pieces: int = 1, hops: int = 1, way: Hops | None = N
     each = request.timed_bandwidth * 1000 * traffic / len(split(replace(request, channels=usual)))
     each *= (pieces + hops - 1) / pieces
     steps = 1.0
-    if way is not None and (taken := way.latency(inside, between)) > 0:
+    if path is not None and (taken := path.latency(inside, between)) > 0:
         steps = max(0.0, request.timed_latency - base) / taken
     return Pace(
         start_ps=round(base * _PS),

@@ -1,6 +1,6 @@
 """NCCL's rings: a channel's share of the data goes round it, once or twice (src/device of 2.30).
 
-A rank's place in a channel's ring is its distance from the first. A chunk takes the same way in every pass.
+A rank's place in a channel's ring is its distance from the first. A chunk takes the same path in every pass.
 """
 
 from collections.abc import Callable
@@ -36,12 +36,12 @@ def ring(request: NcclCall) -> NcclProgram:
     program = assemble(request, blocks, chunks=channels * n if whole else channels, channels=channels)
     around, turns = (n, 2) if request.kind is Kind.ALL_REDUCE else (1, 1)
     after = int(request.kind is Kind.REDUCE)  # which ends at its root
-    ways = [
+    paths = [
         round_a_ring(order, request.machine, turns * (n - 1), None if whole else order.index(request.root) + after)
         for order in orders
     ]
-    way = max(ways, key=lambda each: each.between)
-    return NcclProgram(request, program, passes(request, program, shares, around, 1 if whole else n - 1, way))
+    path = max(paths, key=lambda each: each.between)
+    return NcclProgram(request, program, passes(request, program, shares, around, 1 if whole else n - 1, path))
 
 
 class _View:

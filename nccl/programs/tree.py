@@ -26,10 +26,10 @@ def tree(request: NcclCall) -> NcclProgram:
             blocks[rank] += _blocks(branch, channel, len(blocks[rank]))
     program = assemble(request, blocks, chunks=len(shares), channels=len(shares))
     _, inside, between = request.model.steps_us(request.algorithm, request.protocol)
-    ways = [up_and_down(branches, request.machine, inside, between) for branches in grown]
-    way = max(ways, key=lambda each: each.latency(inside, between))
-    hops = max(1, way.inside + way.between)
-    return NcclProgram(request, program, passes(request, program, shares, hops=hops, way=way))
+    paths = [up_and_down(branches, request.machine, inside, between) for branches in grown]
+    path = max(paths, key=lambda each: each.latency(inside, between))
+    hops = max(1, path.inside + path.between)
+    return NcclProgram(request, program, passes(request, program, shares, hops=hops, path=path))
 
 
 def _blocks(branch: Branch, channel: int, first: int) -> list[ThreadBlock]:

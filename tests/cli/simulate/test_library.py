@@ -218,7 +218,7 @@ def test_links_of_a_file_are_felt_as_those_of_its_spec(tmp_path: Path) -> None:
     spec, path = f"{TWO},fabric=fat_tree,leaf=1,oversubscription=8", tmp_path / "cluster.yaml"
     path.write_text(f"spec: {spec}\n")
     times = [re.search(r"time  .*", out("all_reduce", "-t", each, "-s", "64MiB"))[0] for each in (spec, path)]
-    assert times[0] == times[1] == "time                   1.375 ms"
+    assert times[0] == times[1] == "time                   1.392 ms"  # 17 us more than the messages alone: its model
 
 
 def test_a_default_that_is_said_again_changes_nothing() -> None:

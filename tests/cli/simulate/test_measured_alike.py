@@ -64,9 +64,11 @@ def test_other_times_than_the_model_s_have_none(options: tuple[str, ...]) -> Non
 
 
 def test_sound_nodes_measurements_are_not_beside_what_is_asked_of_links() -> None:
-    """32 MiB are no multiple of 24 ranks, so that the time is the model's; what was measured had no degraded link."""
+    """No program is known of two racks, so that the time is the model's; what was measured had no degraded link."""
+    printed = said("simulate", "all_gather", "-s", "32MiB", "-t", "gb200-nvl72:nodes=2", "--degrade", "nic:0.2=0.1")
+    assert "feels nothing that is asked of links" in printed and "measure" not in printed
     printed = said("simulate", "all_gather", "-s", "32MiB", "-t", "dgx-h100:nodes=3", "--degrade", "nic:0.2=0.1")
-    assert "these take the time of NCCL's model" in printed and "measure" not in printed
+    assert "chunk by chunk on the links" in printed and "measure" not in printed
 
 
 def test_choices_have_them_too() -> None:

@@ -171,7 +171,7 @@ def test_rings_in_one_machine_take_what_the_model_says(machine: str, protocol: s
             assert prediction.time_ps >= prediction.bound_ps and prediction.time_ps >= bound.time_ps
 
 
-@pytest.mark.parametrize("nodes", [1, 2, 4])
+@pytest.mark.parametrize("nodes", [1, 2, 3, 4])
 @pytest.mark.parametrize("protocol", ["LL", "LL128", "Simple"])
 def test_trees_take_what_the_model_says(nodes: int, protocol: str) -> None:
     # a channel's few pieces go over up to 18 hops: what the model says of their bytes is paid once, not at each of them
@@ -181,7 +181,21 @@ def test_trees_take_what_the_model_says(nodes: int, protocol: str) -> None:
             each for each in of.terms("AllReduce", size) if each.algorithm == "Tree" and each.protocol == protocol
         )
         prediction = simulated(nccl_program(of, "AllReduce", size, "Tree", protocol), f"dgx-h100:nodes={nodes}")
-        assert 0.99 < prediction.time_ps / 1e6 / term.time_us < 1.12, size
+        most = 1.2 if (nodes, protocol) == (3, "LL") else 1.12  # links take longer than so many steps of 2.5 us
+        assert 0.99 < prediction.time_ps / 1e6 / term.time_us < most, size
+
+
+@pytest.mark.parametrize("nodes", [2, 3])
+@pytest.mark.parametrize("collective", ["AllGather", "Broadcast", "Reduce"])
+def test_ways_round_a_ring_share_the_latency_that_the_model_counts(collective: str, nodes: int) -> None:
+    of = model("dgx-h100", nodes)
+    for size in (1536, 48 * KIB, 3 * MIB):
+        for protocol in ("LL128", "Simple"):
+            term = next(
+                each for each in of.terms(collective, size) if each.algorithm == "Ring" and each.protocol == protocol
+            )
+            prediction = simulated(nccl_program(of, collective, size, "Ring", protocol), f"dgx-h100:nodes={nodes}")
+            assert 0.99 < prediction.time_ps / 1e6 / term.time_us < 1.12, (size, protocol)
 
 
 @settings(max_examples=25)
