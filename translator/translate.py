@@ -9,7 +9,7 @@ from hocket.schedule import Program, Schedule
 from hocket.translator.lowering.coarser import coarsen
 from hocket.translator.lowering.fitting import Known
 from hocket.translator.lowering.least_time import LeastTime
-from hocket.translator.lowering.lower import lower_by
+from hocket.translator.lowering.lower import lower_by, require_sayable
 from hocket.translator.lowering.lowering import Lowering, Strategy
 from hocket.translator.lowering.proving import Translated, prove
 from hocket.translator.lowering.retarget import retarget
@@ -47,6 +47,7 @@ def lower_best(schedule: Schedule, profile: str | Profile, lowering: Lowering | 
     lowering it fits, chunks that go the same way are made one, then connections share thread blocks.
     """
     chosen, asked = find_profile(profile), lowering or Lowering()
+    require_sayable(schedule)
 
     @cache
     def coarser(factor: int) -> Schedule:

@@ -16,7 +16,7 @@ from hocket.translator.msccl.profile import Profile
 from hocket.translator.msccl.profiles import find_profile
 from hocket.translator.msccl.xml_write import LimitError, check_limits
 
-__all__ = ["lower", "lower_by"]
+__all__ = ["lower", "lower_by", "require_sayable"]
 
 
 def lower(schedule: Schedule, profile: str | Profile, lowering: Lowering | None = None) -> Program:
@@ -55,7 +55,7 @@ def lower_by(
     schedule, profile and lowering. `one`: as `fit_one`, of its instances one."""
     if strategy.levelled:
         schedule = _in_steps(schedule)
-    _require_sayable(schedule)
+    require_sayable(schedule)
     collective = schedule.collective
     in_place = collective.kind is not Kind.ALL_TO_ALL if lowering.in_place is None else lowering.in_place
     placement = Placement(collective, in_place)
@@ -90,7 +90,7 @@ def lower_by(
         return fitted(meanwhile=True)
 
 
-def _require_sayable(schedule: Schedule) -> None:
+def require_sayable(schedule: Schedule) -> None:
     """Raises ScheduleError for what no MSCCL program can say."""
     collective = schedule.collective
     blocks = set(collective.block_bytes or ())

@@ -89,3 +89,12 @@ def test_a_reader_that_has_seen_enough_fails_no_check() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(timeout=120) == 128 + 13
+
+
+def test_schedules_in_which_switches_of_the_fabric_add_are_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "s.schedule"
+    machine = ("-t", "dgx-h100:nodes=2,gpus=2,sharp=1", "-s", "1KiB")
+    made = hocket("synthesize", "all_reduce", *machine, "--engine", "native:switch_tree", "-o", path)
+    assert made.returncode == 0, made.stderr
+    done = hocket("translate", path, "--to", "executor", "-o", tmp_path / "x.xml")
+    assert (done.returncode, "lets switches of dgx-h100" in done.stderr) == (3, True), done.stderr
