@@ -305,6 +305,8 @@ class _Needs:
         if amount == 0:
             return 0
         entry, start = far[np.ix_(whole, others)].min(axis=0), far[np.ix_(whole & (self.whole > 0), others)].min(axis=0)
+        # Of sums the windows of different ranks out are shifted against each other, so that all of them together are
+        # longer than any one: the least latency out and the least from there on are taken apart, or it would be false.
         on = far[np.ix_(others, others)] + (entry[:, None] if self.spread else int(entry.min()))
         farther = np.unique(start)[-_MOST_DISTANCES:].tolist()
         return max(soonest_to_pay(amount, bandwidth, soonest(on[:, start >= least])) for least in farther)
