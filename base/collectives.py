@@ -1,6 +1,7 @@
 """The collectives by name, and what each brings where: the words for them of the whole house."""
 
 import re
+from collections.abc import Iterable
 from functools import cache, cached_property
 
 from hocket.base.enums import StrEnum, assert_never
@@ -15,6 +16,7 @@ __all__ = [
     "Held",
     "Kind",
     "bus_factor",
+    "called_among",
     "kind_called",
     "kinds_called",
     "nccl_name",
@@ -175,6 +177,13 @@ def kind_called(name: str) -> str | None:
     while plain not in _COMPACT and (shorter := _FORMS.sub("", plain)) != plain:
         plain = shorter
     return _COMPACT.get(plain)
+
+
+def called_among(name: str, known: Iterable[str]) -> str:
+    """The one of these names of collectives that others call `name`; `name` itself where none is, or it is one."""
+    names = {*known}
+    kind = None if name in names else kind_called(name)
+    return name if kind is None or kind not in names else kind
 
 
 def kinds_called(names: str) -> dict[str, Kind]:

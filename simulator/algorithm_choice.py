@@ -26,7 +26,15 @@ with late_imports(__name__):
     from hocket.simulator.spelled_out import CallPlan
     from hocket.simulator.stock import LibraryCalls, nccl_programs
 
-__all__ = ["AUTO", "DEFAULT_ALGORITHMS", "LIBRARY", "SCHEDULE_SUFFIX", "AlgorithmChooser", "algorithm_names"]
+__all__ = [
+    "AUTO",
+    "DEFAULT_ALGORITHMS",
+    "LIBRARY",
+    "SCHEDULE_SUFFIX",
+    "AlgorithmChooser",
+    "algorithm_names",
+    "require_algorithm",
+]
 
 AUTO = "auto"
 LIBRARY = "library"
@@ -43,6 +51,14 @@ DEFAULT_ALGORITHMS: dict[str, str] = {
 def algorithm_names() -> tuple[str, ...]:
     """What `--algorithm` knows by name."""
     return (LIBRARY, AUTO, *ALGORITHMS, *nccl_names())
+
+
+def require_algorithm(kind: str, name: str, others: Iterable[str]) -> None:
+    """Raises ScheduleError for the name of an algorithm of `kind` that is no native one, none of the `others`, and no
+    file's."""
+    if name not in others and name not in ALGORITHMS and not name.endswith(SCHEDULE_SUFFIX):
+        known = nearest(name, algorithm_names())
+        raise ScheduleError(f"{kind}: '{name}' is not an algorithm; {known}, or a file ending in {SCHEDULE_SUFFIX}")
 
 
 class AlgorithmChooser:
@@ -73,17 +89,8 @@ class AlgorithmChooser:
         for kind, name in algorithms.items():
             if kind not in DEFAULT_ALGORITHMS:
                 raise ScheduleError(f"'{kind}' is not a collective; there are {', '.join(DEFAULT_ALGORITHMS)}")
-            is_known = (
-                name == AUTO
-                or (name == LIBRARY and library is not None)
-                or name in ALGORITHMS
-                or name in self._programs
-            )
-            if not is_known and not name.endswith(SCHEDULE_SUFFIX):
-                known = nearest(name, algorithm_names())
-                raise ScheduleError(
-                    f"{kind}: '{name}' is not an algorithm; {known}, or a file ending in {SCHEDULE_SUFFIX}"
-                )
+            if name not in self._programs and (name != LIBRARY or library is None):
+                require_algorithm(kind, name, (AUTO,))
         self._topology = topology
         self._algorithms = DEFAULT_ALGORITHMS | dict(algorithms)
         self._files = {

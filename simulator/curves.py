@@ -48,13 +48,15 @@ def curve_of_predictions(
     sizes: Sequence[int],
     predicted: Callable[[int, bool], Prediction],
     *,
-    floor_at_zero: bool = False,
+    least_bytes: int = 0,
 ) -> SimulatedCurve:
     """The curve of what `predicted(size, latencies)` says of each size. Its floor is what it says of no bytes at all,
-    or, of what cannot be asked that, of the smallest size without any bytes (`latencies`)."""
+    or, of what cannot be asked that, of the least that it can be asked, `least_bytes`, with messages without any bytes
+    (`latencies`): of larger sizes there are more messages, which without bytes take longer, too."""
     ascending = sorted(set(sizes))
-    found = [predicted(size, size == ascending[0] and not floor_at_zero) for size in ascending]
-    floor = predicted(0, False).time_ps if floor_at_zero else found[0].collectives[0].latency_ps
+    found = [predicted(size, False) for size in ascending]
+    least = predicted(least_bytes, least_bytes > 0)
+    floor = least.collectives[0].latency_ps if least_bytes else least.time_ps
     assert floor is not None  # it was asked for
     time = np.array([prediction.time_ps for prediction in found], np.int64)
     size = np.array(ascending, np.int64)

@@ -6,15 +6,18 @@ from typing import Any
 
 from hocket.base.errors import HocketError
 from hocket.base.memory import available_bytes
-from hocket.base.units import format_bytes
+from hocket.base.text import shell_word
+from hocket.base.units import exact_bytes, format_bytes
 from hocket.runtime.engine.library import Library, read_library, read_one
 from hocket.runtime.run.buffers import input_output_elements
 from hocket.runtime.run.job import Job, RunTask
 from hocket.runtime.run.launch import check_transport
-from hocket.translator.bundle import read_bundle
+from hocket.translator.bundle import Bundle, read_bundle
 from hocket.translator.mscclpp import PLAN_RUNTIME
 
 __all__ = ["prepare", "prepare_bundle"]
+
+_FILES = (".schedule", ".xml", ".json")
 
 
 def prepare(
@@ -50,15 +53,28 @@ def prepare_bundle(
     check_transport(transport, False)
     bundle = read_bundle(folder)
     if bundle.runtime == PLAN_RUNTIME:
-        sources = sorted({file.source for file in bundle.files})
         raise HocketError(
-            f"{folder}: MSCCL++ plans write into each other's memory, which no transport here can; run what they "
-            f"were made from: hocket translate {' '.join(sources)} --to executor --bundle DIR"
+            f"{folder}: MSCCL++ plans write into each other's memory, which no transport here can; make programs for "
+            f"the executor and run those: {_for_executor(bundle)}"
         )
     job = _job(_runnable(read_library(str(folder), verify), transport), transport, ranks, sizes, **options)
     if not any(job.served_by(size, way) for size in sizes for way in (True, False)):
         raise HocketError(f"{folder}: no file is for any of these sizes: {job.choice(sizes[0], True)}")
     return job
+
+
+def _for_executor(bundle: Bundle) -> str:
+    """The command that makes a bundle of the same collective that can be run here: from the files that it was made
+    from, or, where their names are those of algorithms that a synthesis found, by a synthesis again."""
+    sources = sorted({file.source for file in bundle.files})
+    if all(source.endswith(_FILES) for source in sources):
+        return f"hocket translate {' '.join(map(shell_word, sources))} --to executor --bundle DIR"
+    sizes = sorted({each.size_bytes for file in bundle.files for each in file.predicted})
+    size = f"{exact_bytes(sizes[0])}..{exact_bytes(sizes[-1])}:4" if len(sizes) > 1 else exact_bytes(*sizes)
+    root = f" --root {bundle.root}" * bool(bundle.root)
+    network = shell_word(bundle.topology) if ":" in bundle.topology else "FILE"
+    command = f"hocket synthesize {bundle.collective} -t {network} -s {size}{root} --for executor -o DIR"
+    return command if network != "FILE" else f"{command} (FILE: the topology {bundle.topology})"
 
 
 def _runnable(library: Library, transport: str) -> Library:

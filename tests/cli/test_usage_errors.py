@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from in_process import hocket
 
+from hocket.api.explain.request import Explanation
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -44,6 +46,10 @@ from in_process import hocket
             "simulate all_reduce -t ring:4 -s 1MiB --model exact",
             "--model exact: no such choice; known: analytical, bound",
         ),
+        (
+            "simulate all_reduce -t ring:4 -s 1MiB --compat astrasim",
+            "--compat astrasim: no such choice; did you mean 'astra-sim'?",
+        ),
         ("simulat all_reduce", "No such command 'simulat'; did you mean 'simulate'? known: bench, bundle"),
         ("nccl chose", "No such command 'chose'; did you mean 'choose'? known: choose, env, log"),
         ("import x.json -o o", "No such command 'import'; did you mean 'trace import'? known: bench, bundle"),
@@ -64,6 +70,25 @@ def test_unknown_names_are_usage_errors_that_list_the_known(tmp_path: Path, argu
     assert message in " ".join(done.stderr.split())
     assert arguments.startswith("synthesize") or "custom," not in done.stderr  # elsewhere nobody can say what it is
     assert [path.name for path in tmp_path.iterdir()] == ["x.yaml"]
+
+
+def test_algorithms_that_are_none_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+    done = hocket("simulate", "absent/", "-t", "ring:4,bandwidth=1GB/s,latency=1us", "--algorithm", "all_reduce=native")
+    assert "all_reduce: 'native' is not an algorithm; known: auto, binary_tree" in done.stderr
+
+
+def test_collectives_may_be_called_as_others_call_them(tmp_path: Path) -> None:
+    asked = {"paths": "x.xml", "size": "1MiB", "ranks": 4, "runtime": "msccl"}
+    assert Explanation.of(collective="AllReduce", **asked).collective == "all_reduce"
+    written = hocket("nccl", "program", "-t", "dgx-h100", "-c", "allreduce", "-s", "1KiB", "-o", tmp_path / "x.xml")
+    assert written.returncode == 0, written.stderr
+    made = hocket("synthesize", "alltoall_perf", "-t", "ring:2,bandwidth=1GB/s,latency=1us", "-s", "1KiB")
+    assert made.stdout.startswith("all_to_all")
+    (tmp_path / "x.yaml").write_text(
+        "{topology: 'ring:4,bandwidth=1GB/s,latency=1us', collective: AllReduce, size: 1KiB}"
+    )
+    done = hocket("sweep", tmp_path / "x.yaml", "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_topology_that_is_not_there_is_bad_input_and_one_that_is_wrong_a_failed_check(tmp_path: Path) -> None:

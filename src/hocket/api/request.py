@@ -17,6 +17,7 @@ import msgspec
 
 from hocket.api.fields import Field, fields_of, in_python, type_message
 from hocket.api.progress import SILENT, Progress
+from hocket.base.collectives import called_among
 from hocket.base.errors import FormatError, HocketError, RequestError, placed
 from hocket.base.files import together, write_json
 from hocket.base.standard_output import is_standard_output
@@ -263,6 +264,8 @@ def _plain_item(value: Any, field: Field) -> Any:
     if hasattr(value, "item") and not hasattr(value, "__len__"):  # a number of numpy
         value = value.item()
     field.check_number(value)
+    if isinstance(value, str) and field.is_closed:
+        value = called_among(value, field.known)  # collectives, where those are the choices
     if field.item_type is not str:
         return ascii(value) if isinstance(value, str) else value  # a text that is wrong here, and can be told
     return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -109,6 +110,17 @@ def test_parquet_without_pyarrow_names_the_remedy(tmp_path: Path, monkeypatch: p
     with pytest.raises(HocketError, match=r"pip install 'pyarrow"):
         write_tables(prediction, tmp_path / "tables", parquet=True)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_floor_is_of_no_bytes_whatever_sizes_are_asked_for() -> None:
+    """Large calls are of more messages, which take their time without bytes, too."""
+    program = Path(__file__).parents[2] / "data" / "msccl_xml" / "all_reduce_all_pairs_4.xml"
+    for what in (["all_reduce", "--algorithm", "nccl:ring/ll"], [program]):
+        floors = set()
+        for sizes in ("1KiB..2KiB", "32MiB..64MiB"):
+            done = hocket(*what, "-t", "dgx-h100:gpus=4", "-s", sizes)
+            floors.add(re.search("floor .* without any bytes", done.stdout)[0])
+        assert len(floors) == 1
 
 
 def test_sizes_are_printed_like_nccl_tests_with_their_knee(tmp_path: Path) -> None:

@@ -45,7 +45,22 @@ def test_a_bundle_of_plans(schedules: list[Path], tmp_path: Path) -> None:
     compile((folder / "register_plans.py").read_text(), "register_plans.py", "exec")
     write_bundle(schedules, folder, "mscclpp")  # its own files are in nobody's way
     refused = hocket("run", "--bundle", folder)
-    assert (refused.returncode, "--to executor --bundle DIR" in refused.stderr) == (3, True)
+    remedy = "hocket translate large.schedule small.schedule --to executor --bundle DIR"
+    assert refused.returncode == 3 and remedy in refused.stderr
+
+
+def test_plans_that_a_synthesis_made_are_run_from_another_one(tmp_path: Path) -> None:
+    """Their sources are names of algorithms, which `translate` would take for files."""
+    spec = "ring:4,bandwidth=50GB/s,latency=1us"
+    collectives = {size: Collective(Kind.ALL_REDUCE, 4, size) for size in (1 << 16, 1 << 20)}
+    sources = [
+        Source(Path(f"ring, {size}"), each, retime(build("ring", each, load(spec))))
+        for size, each in collectives.items()
+    ]
+    write_bundle(sources, tmp_path / "b", "mscclpp")
+    refused = hocket("run", "--bundle", tmp_path / "b")
+    remedy = f"hocket synthesize all_reduce -t {spec} -s 64..1MiB:4 --for executor -o DIR\n"
+    assert refused.returncode == 3 and refused.stderr.endswith(remedy)
 
 
 def test_what_serves_a_call_is_the_plan_that_is_selected(schedules: list[Path], tmp_path: Path) -> None:

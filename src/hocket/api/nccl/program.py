@@ -8,6 +8,7 @@ from hocket.api.program_text import program_lines
 from hocket.api.progress import Progress
 from hocket.api.reading import bytes_of, one_of
 from hocket.api.result import Report
+from hocket.base.collectives import called_among
 from hocket.base.errors import ScheduleError
 from hocket.nccl.programs import KINDS
 from hocket.nccl.programs.spec import NcclAlgorithm, model_of_hosts
@@ -20,7 +21,8 @@ __all__ = ["perform"]
 
 def perform(request: NcclProgramWriting, progress: Progress) -> Report:
     """Writes the program. Raises ScheduleError for algorithms that are kernels over switches."""
-    (name,) = collectives_named([one_of("--collective", request.collective, map(str, KINDS.values()))])
+    known = [*map(str, KINDS.values())]
+    (name,) = collectives_named([one_of("--collective", called_among(request.collective, known), known)])
     wanted = NcclAlgorithm.of("nccl" if request.algorithm is None else f"nccl:{request.algorithm}")
     release = release_named(request.version)
     model = model_of_hosts(hosts_of(request.topology, request.nodes), settings_named(request.settings, release))

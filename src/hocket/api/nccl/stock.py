@@ -16,6 +16,7 @@ from hocket.api.nccl.stock_model import Model, model_of, modelled_choices, unkno
 from hocket.api.progress import Progress
 from hocket.api.result import Report
 from hocket.base.cache import cache_folder
+from hocket.base.collectives import called_among
 from hocket.base.enums import assert_never
 from hocket.base.errors import ExitCode, RequestError
 from hocket.base.files import make_folder
@@ -155,7 +156,8 @@ def _job(request: NcclStockRun, machines: Sequence[NcclMachine], mode: Mode) -> 
     ranks = [ranks_of(machine) for machine in machines]
     if request.job:
         return StockJob(tuple(ranks), tuple(read_text(request.job).splitlines()), mode, request.limit)
-    kinds = [kind for kind in KINDS if "all" in request.collective or kind in request.collective]
+    asked = [called_among(name, KINDS) for name in request.collective]
+    kinds = [kind for kind in KINDS if "all" in asked or kind in asked]
     if not kinds:
         raise RequestError(f"--collective {request.collective[0]}: one of {', '.join(KINDS)}, all")
     if mode is Mode.CHOOSE:

@@ -51,9 +51,11 @@ class AstraResult(Result):
 
 
 def refuse_mixed(request: Simulation) -> None:
-    """A RequestError for fields given that would do nothing with `compat`, or without it."""
+    """A RequestError for a `compat` that is none, and for fields given that would do nothing with it, or without."""
     named = request.set_fields().keys()
     is_compat = request.astra.compat is not None
+    if is_compat:
+        one_of("--compat", request.astra.compat or "", ["astra-sim"])
     idle = named - _FOR_BOTH - (_ONLY if is_compat else named - _ONLY)
     if not idle:
         return
@@ -66,7 +68,6 @@ def refuse_mixed(request: Simulation) -> None:
 def perform(request: Simulation) -> AstraResult:
     """Reads the files, simulates as ASTRA-sim would, writes the JSON that is asked for."""
     files = request.astra
-    one_of("--compat", files.compat or "", ["astra-sim"])
     if files.network is None or files.system is None:
         raise RequestError("--compat astra-sim needs its files: --network network.yml --system system.json")
     model = request.fidelity.model or "analytical"

@@ -221,9 +221,9 @@ class _Contender:
         return NCCL if self.name == LIBRARY and (said.late or said.traffic) else self.name
 
     def curve(self, sizes: list[int]) -> SimulatedCurve:
-        return curve_of_predictions(
-            self.spec, self.name, sizes, self.predict, floor_at_zero=not is_nccl(self._algorithm)
-        )
+        # NCCL's programs have no size 0; a float of each rank is the least.
+        least = 4 * self.machine.topology.num_ranks if is_nccl(self._algorithm) else 0
+        return curve_of_predictions(self.spec, self.name, sizes, self.predict, least_bytes=least)
 
 
 def _curves(question: Question, contenders: list[_Contender], sizes: list[int]) -> list[SimulatedCurve]:

@@ -9,13 +9,14 @@ from functools import lru_cache
 
 from hocket.api.reading import one_of
 from hocket.api.simulate.request import Disturbances, FidelityOptions, PredictionOutputs
+from hocket.base.collectives import called_among
 from hocket.base.errors import HocketError, RequestError
 from hocket.base.files import is_streamed
 from hocket.base.late_imports import late_imports
 from hocket.base.units import parse_bytes, parse_sizes, parse_time
 from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.simulator import Disturbance, Fidelity, Flow, Model, Queueing, Switching
-from hocket.simulator.algorithm_choice import AUTO, LIBRARY
+from hocket.simulator.algorithm_choice import AUTO, DEFAULT_ALGORITHMS, LIBRARY
 from hocket.simulator.packets import parse_packets
 from hocket.topology import Topology, read_routing
 
@@ -93,7 +94,7 @@ def algorithms_of(texts: Sequence[str]) -> dict[str, str] | str:
         kind, separator, name = text.partition("=")
         if not separator:
             raise RequestError(f"--algorithm {text}: expected auto or KIND=NAME, such as all_reduce=ring")
-        chosen[kind] = name
+        chosen[called_among(kind, DEFAULT_ALGORITHMS)] = name
     return chosen
 
 

@@ -22,9 +22,9 @@ from hocket.base.errors import FormatError, RequestError
 from hocket.base.late_imports import late_imports
 from hocket.base.strict_yaml import nearest
 from hocket.base.units import format_time
-from hocket.nccl.words import is_nccl
+from hocket.nccl.words import is_nccl, is_nccl_model
 from hocket.schedule import NAMED_KINDS
-from hocket.simulator.algorithm_choice import LIBRARY
+from hocket.simulator.algorithm_choice import AUTO, LIBRARY, require_algorithm
 from hocket.simulator.models import Model
 
 with late_imports(__name__):
@@ -90,6 +90,10 @@ def predict_schedule(request: Simulation, schedule: AnySchedule) -> SimulationRe
 
 def question_of(request: Simulation, progress: Progress) -> Question:
     check_outputs(request.outputs)
+    for text in request.algorithm:
+        kind, _, name = text.rpartition("=")
+        if not is_nccl(name) and not is_nccl_model(name):
+            require_algorithm(kind or "--algorithm", name, (AUTO, LIBRARY))
     fidelity = fidelity_of(request.fidelity, request.outputs)
     if fidelity.model == Model.NS3:
         built_witness(progress.note)

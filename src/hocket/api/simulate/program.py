@@ -52,7 +52,11 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
 
     def curve(topology: Topology) -> SimulatedCurve:
         return curve_of_predictions(
-            topology.name, program.name, sizes, lambda size, latencies: predicted(topology, size, latencies)
+            topology.name,
+            program.name,
+            sizes,
+            lambda size, latencies: predicted(topology, size, latencies),
+            least_bytes=program.chunks_per_loop,
         )
 
     if len(sizes) == 1:

@@ -186,7 +186,7 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
     algorithm: Annotated[
         tuple[str, ...],
         option(
-            "KIND=NAME, or NAME for a collective: library (default: the topology's own), native, auto,"
+            "KIND=NAME, or NAME for a collective: library (default: the topology's own), a native one, auto,"
             " a .schedule file, or what stock NCCL does: nccl, or nccl:ring/ll128/4 (channels); nccl-model: the time"
             " that NCCL's model says.",
             known="hocket.simulator.algorithm_choice:algorithm_names",

@@ -43,7 +43,7 @@ def simulate(question: Question) -> SimulationResult | CurvesResult:
         def predicted(size: int, latencies: bool) -> Prediction:
             return _predict(question, machines[spec], size)
 
-        return curve_of_predictions(spec, "messages", sizes, predicted, floor_at_zero=True)
+        return curve_of_predictions(spec, "messages", sizes, predicted)
 
     curves = [curve_of(spec) for spec in request.topology]
     return CurvesResult(request, SENDRECV, curves, assumed_of_curves(machines, curves))

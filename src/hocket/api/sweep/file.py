@@ -21,6 +21,7 @@ from hocket.api.sweep.jobs.point import JobPoint
 from hocket.api.sweep.names import load_topologies, require_known, require_known_names
 from hocket.api.sweep.plots import plots_of
 from hocket.api.sweep.rows import KEYS, grid
+from hocket.base.collectives import called_among
 from hocket.base.errors import FormatError, RequestError
 from hocket.base.reading import YAML, read_text
 from hocket.base.strict_yaml import YamlDocument, nearest, read_yaml
@@ -156,6 +157,8 @@ def _simulations(document: YamlDocument) -> list[Simulation]:
     except FormatError as error:
         raise FormatError(f"{document.where('$.size')}: {error}") from error
     topologies = load_topologies(document, values["topology"])
+    if "collective" in values:
+        values["collective"] = [called_among(str(name), NAMED_KINDS) for name in values["collective"]]
     require_known(document, "collective", values.get("collective", ()), NAMED_KINDS)
     require_known_names(document, values, topologies.values())
     try:
