@@ -88,6 +88,20 @@ def test_whoever_wrote_it_does_no_harm(name: str, folder: Path, tmp_path: Path) 
     assert refused >= 6
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize("wide", [800, 1400])
+def test_the_list_of_runs_has_room_for_what_they_came_to(wide: int, address: str, browser: Any) -> None:
+    context = browser.new_context(viewport={"width": wide, "height": 900})
+    page = context.new_page()
+    page.goto(f"http://{address}/")
+    table = page.get_by_role("table", name="runs")
+    assert table.evaluate("each => each.parentElement.scrollWidth <= each.parentElement.clientWidth")
+    heights = table.locator("tbody tr").evaluate_all("rows => rows.map((row) => row.offsetHeight)")
+    assert len(heights) == len(COMMANDS) and max(heights) < 150
+    assert page.get_by_role("columnheader", name="made by").is_visible() == (wide == 1400)
+    context.close()
+
+
 def _traffic(form: dict[str, Any]) -> list[str]:
     return [format_time(round(point["mean_ps"])) for point in form["points"]]
 
@@ -147,8 +161,9 @@ def test_browsers_show_the_numbers_of_the_json(name: str, folder: Path, address:
     section = page.locator("section", has=page.get_by_role("heading", name=title, exact=True))
     assert column(section.locator("table").last, heading) == told(json.loads((folder / f"{name}.json").read_text()))
     assert axe.run(page).violations_count == 0, axe.run(page).generate_report()
-    for wide in (480, 1280):
+    for wide in (480, 1280, 1400):
         page.set_viewport_size({"width": wide, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") == wide
-    assert problems == []
+    cut = page.evaluate("[...document.querySelectorAll('.rows')].filter((each) => each.scrollWidth > each.clientWidth)")
+    assert (problems, cut) == ([], [])  # a window of 1400 pixels has room for every table
     context.close()

@@ -28,6 +28,7 @@ _UNITS: Mapping[str, Callable[[Any], str]] = {
     "_bytes": lambda size: format_bytes(round(size)),
     **dict.fromkeys(("algbw", "busbw", "bandwidth"), format_bandwidth),
 }
+_MADE_BY = Text("The page of a run has the command that made it, and its files.")
 _HOME = PageLinks([PageLink("All runs", "/")])
 
 
@@ -45,16 +46,16 @@ def list_page(folder: Path, runs: Sequence[StoredRun]) -> str:
         [
             PageLink(run.path, _address("run", run.path)),
             run.words,
-            when(run.changed_s),
+            run.headline or "-",
             "-" if run.time_ps is None else format_time(run.time_ps),
             "-" if run.bound_ps is None else format_time(run.bound_ps),
-            run.headline,
+            when(run.changed_s),
             Code(run.command),
         ]
         for run in runs
     ]
-    heads = ["run", "command", "when", "time", "lower bound", "what it came to", "made by"]
-    sections = [Section("Runs", [Table(heads, rows, about="runs")])]
+    heads = ["run", "command", "what it came to", "time", "lower bound", "when", "made by"]
+    sections = [Section("Runs", [Table(heads, rows, about="runs", asides=["lower bound", "made by"]), _MADE_BY])]
     predictions = [(run.path, f"{run.path}: {run.headline}") for run in runs if run.is_prediction]
     if len(predictions) > 1:
         fields = [("first", "First", predictions), ("second", "Second", [*predictions[1:], predictions[0]])]
