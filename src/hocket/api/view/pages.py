@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from hocket.api import exported
 from hocket.api.view.reports import REPORTS
-from hocket.api.view.runs import StoredRun, json_in
+from hocket.api.view.runs import LeftOut, StoredRun, json_in
 from hocket.base.errors import FormatError
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.page import Block, Cards, ChoiceForm, Code, PageLink, PageLinks, Section, Table, Text, render
@@ -26,7 +26,9 @@ _MOST_TABLES = 40
 _UNITS: Mapping[str, Callable[[Any], str]] = {
     "_ps": format_time,
     "_bytes": lambda size: format_bytes(round(size)),
-    **dict.fromkeys(("algbw", "busbw", "bandwidth"), format_bandwidth),
+    "_ns": lambda time_ns: format_time(1000 * time_ns),
+    "_us": lambda time_us: format_time(1e6 * time_us),
+    **dict.fromkeys(("algbw", "busbw", "bandwidth", "_bytes_per_s"), format_bandwidth),
 }
 _MADE_BY = Text("The page of a run has the command that made it, and its files.")
 _HOME = PageLinks([PageLink("All runs", "/")])
@@ -37,11 +39,12 @@ def when(changed_s: float) -> str:
     return datetime.fromtimestamp(changed_s).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def list_page(folder: Path, runs: Sequence[StoredRun]) -> str:
-    """The runs, the newest first, and the choice of two predictions to compare."""
+def list_page(folder: Path, runs: Sequence[StoredRun], left_out: Sequence[LeftOut]) -> str:
+    """The runs, the newest first, the choice of two predictions to compare, and the files that are of no run."""
+    others = [Section("Left out", [Text(str(each)) for each in left_out])] if left_out else []
     if not runs:
         none = Text("No results yet: commands write them with --json FILE and --report FILE.")
-        return render("Results", str(folder), [Section("Runs", [none])])
+        return render("Results", str(folder), [Section("Runs", [none]), *others])
     rows: list[list[str | PageLink | Code]] = [
         [
             PageLink(run.path, _address("run", run.path)),
@@ -61,7 +64,7 @@ def list_page(folder: Path, runs: Sequence[StoredRun]) -> str:
         fields = [("first", "First", predictions), ("second", "Second", [*predictions[1:], predictions[0]])]
         about = Text("What changed from the first prediction to the second: time, collectives, ranks and links.")
         sections.append(Section("Compare", [about, ChoiceForm("/compare", fields, "Compare")]))
-    return render("Results", f"{folder}: {len(runs)} runs", sections)
+    return render("Results", f"{folder}: {len(runs)} runs", [*sections, *others])
 
 
 def run_page(folder: Path, run: StoredRun) -> str:
