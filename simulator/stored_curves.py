@@ -1,7 +1,7 @@
 """Curves over sizes, read back from their JSON form."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,7 +11,7 @@ from hocket.base.reading import JSON, read_text
 from hocket.simulator.analysis import AlphaBeta
 from hocket.simulator.curves import SimulatedCurve
 
-__all__ = ["stored_curves"]
+__all__ = ["StoredCurves", "stored_curves"]
 
 _Number = Annotated[int, msgspec.Meta(ge=1, lt=2**62)]
 _Positive = Annotated[float, msgspec.Meta(gt=0, lt=1e30)]
@@ -44,14 +44,27 @@ class _Form(msgspec.Struct):
     version: Literal[1]
     collective: str
     curves: Annotated[list[_Curve], msgspec.Meta(min_length=1)]
+    assumed: list[str] = []
+    measured: list[str] = []
 
 
-def stored_curves(path: Path | str) -> tuple[str, tuple[SimulatedCurve, ...]]:
-    """The collective and its curves in a JSON file of `hocket simulate` over sizes. Raises FormatError, naming the
-    file, where it holds none."""
+class StoredCurves(NamedTuple):
+    """A collective and its curves; `assumed` of them, in sentences, and what was `measured` of nodes like these, in
+    lines."""
+
+    collective: str
+    curves: tuple[SimulatedCurve, ...]
+    assumed: tuple[str, ...]
+    measured: tuple[str, ...]
+
+
+def stored_curves(path: Path | str) -> StoredCurves:
+    """What a JSON file of `hocket simulate` over sizes holds. Raises FormatError, naming the file, where it holds no
+    curves."""
     try:
         form = msgspec.json.decode(read_text(path, JSON), type=_Form)
-        return form.collective, tuple(_curve(each) for each in form.curves)
+        curves = tuple(_curve(each) for each in form.curves)
+        return StoredCurves(form.collective, curves, tuple(form.assumed), tuple(form.measured))
     except (ValueError, OverflowError) as error:
         raise FormatError(f"{path}: no curves: {error}; simulate the sizes again with --json") from error
 

@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import pytest
 from in_process import hocket
 from viewing import asked, viewed
+
+from hocket.base.units import format_time
+from hocket.report.astra_page import AstraFacts, astra_content
 
 RING = "ring:4,bandwidth=1GB/s,latency=1us"
 HOSTILE = "<img src=x onerror=alert(1)>'\"&\u202e|.json"
@@ -170,6 +174,40 @@ def test_other_json_is_shown_in_units_and_flat(tmp_path: Path) -> None:
     assert cells and not [cell for cell in cells if re.fullmatch(r"[\d.]*\.\d{7,}|\d{9,}(\.\d+)?", cell)]
 
 
+def test_astra_sim_s_result_has_a_page(tmp_path: Path) -> None:
+    system = Path(__file__).parents[2] / "examples" / "astra" / "system.json"
+    (tmp_path / "network.yml").write_text("topology: [Ring]\nnpus_count: [16]\nbandwidth: [50.0]\nlatency: [500.0]\n")
+    job = ["collective", "all_reduce", "--ranks", "16", "--size", "64MiB", "--profile", "astra-sim", "-o", "w/"]
+    assert hocket("generate", *job, cwd=tmp_path).returncode == 0
+    files = ["--network", "network.yml", "--system", system, "--json", "astra.json"]
+    assert hocket("simulate", "w/", "--compat", "astra-sim", *files, cwd=tmp_path).returncode == 0
+    form = json.loads((tmp_path / "astra.json").read_text())
+    with viewed(tmp_path) as (_, address):
+        shown, runs = asked(address, "/run/astra.json")[2], asked(address, "/")[2]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", shown) == ["0 to 15", *[f"{form['time_ns']:,} ns"] * 2]
+    assert "local-mem-bw is not given" in shown and f"{form['time_ns']:,} cycles; rank 0 is last" in shown
+    assert f"{format_time(1000 * form['time_ns'])} on 16 ranks" in runs
+    # One that ends earlier than it computed wraps, as in ASTRA-sim; ranks that differ have rows of their own.
+    form["exposed_ns"] |= {"3": 2**64 - 5}
+    page = astra_content(msgspec.convert(form, AstraFacts)).html()
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", page)[::3] == ["0 to 2", "3", "4 to 15"]
+    assert f"{2**64 - 5:,} ns" in page and "modulo 2^64" in page
+
+
+def test_files_that_are_of_no_run_are_named_with_the_reason(tmp_path: Path) -> None:
+    assert hocket("topology", "check", RING, "--json", tmp_path / "check.json").returncode == 0
+    (tmp_path / "cut.json").write_text((tmp_path / "check.json").read_text()[:100])
+    (tmp_path / "junk.json").write_bytes(b"\xff\x00{")
+    (tmp_path / "empty.json").write_text("{}")
+    done = hocket("view", tmp_path, "--list")
+    unreadable = "cut.json, junk.json: not readable as JSON: cut off, or of another format"
+    assert f"\nleft out: {unreadable}\nleft out: empty.json: holds no request\n" in done.stdout
+    with viewed(tmp_path) as (_, address):
+        assert unreadable in asked(address, "/")[2]
+        (tmp_path / "cut.json").unlink()
+        assert "cut.json" not in asked(address, "/")[2]
+
+
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_it_cleanly(ending: signal.Signals, tmp_path: Path) -> None:
     with viewed(tmp_path) as (process, address):
@@ -228,7 +266,7 @@ def test_runs_are_shown_and_compared_and_hostile_names_do_no_harm(results: Path,
     assert page.locator("script").count() == 1
     assert axe.run(page).violations_count == 0, axe.run(page).generate_report()
     page.get_by_role("button", name="what it came to").click()  # the page's own script runs
-    assert table.locator("th").nth(5).get_attribute("aria-sort") == "ascending"
+    assert table.locator("th").nth(2).get_attribute("aria-sort") == "ascending"
     page.get_by_label("First").select_option("one.json")
     page.get_by_label("Second").select_option("two.json")
     page.get_by_role("button", name="Compare").click()

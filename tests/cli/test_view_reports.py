@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from benchmark_outputs import new_table
-from browsing import column
+from browsing import column, text_of
 from in_process import hocket
 from viewing import asked, viewed
 
@@ -40,7 +40,20 @@ COMMANDS = {
         "--group",
         "2,3",
     ],
-    "programs": ["synthesize", "all_reduce", "-t", "dgx-h100:gpus=2", "-s", "64KiB", "--for", "device", "-o", "bundle"],
+    "programs": [
+        "synthesize",
+        "all_reduce",
+        "-t",
+        "dgx-h100:gpus=2",
+        "-s",
+        "64KiB",
+        "--for",
+        "device",
+        "--explain",
+        "-o",
+        "bundle",
+    ],
+    "curves": ["simulate", "all_reduce", "-t", "dgx-h100", "-s", "1KiB..1MiB:32"],
     "calibrate": ["calibrate", "rows.txt", "-t", "dgx-h100:nodes=2"],
 }
 
@@ -88,6 +101,45 @@ def test_whoever_wrote_it_does_no_harm(name: str, folder: Path, tmp_path: Path) 
     assert refused >= 6
 
 
+SAID = {
+    "curves": r"its collectives in the time .*|NCCL [\d.]+ on .*|by public measurements, .*| +1 MiB .* 90 % within .*",
+    "calibrate": r"note: (.*)|  note: (.*)| +64 MiB +(.*?)  (.*) to (.*)",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_the_terminal_says_of_its_numbers_is_on_the_page(name: str, folder: Path) -> None:
+    done = hocket(*COMMANDS[name], cwd=folder)
+    said = [re.fullmatch(SAID[name], line.removeprefix("assumed: ")) for line in done.stdout.splitlines()]
+    words = [word.strip() for found in said if found for word in found.groups() or [found[0]] if word]
+    page = text_of((folder / f"{name}.html").read_text())
+    assert len(words) >= 3 and [word for word in words if word not in page] == []
+
+
+def test_runners_up_are_told_by_size(folder: Path) -> None:
+    (row,) = json.loads((folder / "programs.json").read_text())["rows"]
+    shown = (folder / "programs.html").read_text()
+    (details,) = re.findall(r"<details>.*?</details>", shown, re.DOTALL)
+    assert f"{row['simulated']} of {row['programs']} programs were simulated" in details
+    assert len(row["tried"]) > 1
+    for tried in row["tried"]:
+        assert tried["source"] in details and format_time(tried["time_ps"]) in details
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("wide", [800, 1400])
+def test_the_list_of_runs_has_room_for_what_they_came_to(wide: int, address: str, browser: Any) -> None:
+    context = browser.new_context(viewport={"width": wide, "height": 900})
+    page = context.new_page()
+    page.goto(f"http://{address}/")
+    table = page.get_by_role("table", name="runs")
+    assert table.evaluate("each => each.parentElement.scrollWidth <= each.parentElement.clientWidth")
+    heights = table.locator("tbody tr").evaluate_all("rows => rows.map((row) => row.offsetHeight)")
+    assert len(heights) == len(COMMANDS) and max(heights) < 150
+    assert page.get_by_role("columnheader", name="made by").is_visible() == (wide == 1400)
+    context.close()
+
+
 def _traffic(form: dict[str, Any]) -> list[str]:
     return [format_time(round(point["mean_ps"])) for point in form["points"]]
 
@@ -121,6 +173,10 @@ def _programs(form: dict[str, Any]) -> list[str]:
     return [format_time(row["stock"]["time_ps"]) for row in form["rows"]]
 
 
+def _curves(form: dict[str, Any]) -> list[str]:
+    return [format_time(time_ps) for time_ps in form["curves"][0]["rows"]["time_ps"]]
+
+
 #: A column of a table of the page by the title of its section, and what stands there by the JSON.
 NUMBERS: dict[str, tuple[str, str, Callable[[dict[str, Any]], list[str]]]] = {
     "traffic": ("Every point", "mean latency", _traffic),
@@ -130,6 +186,7 @@ NUMBERS: dict[str, tuple[str, str, Callable[[dict[str, Any]], list[str]]]] = {
     "schedule": ("Links", "held", _schedule),
     "sizes": ("Sizes", "time", _sizes),
     "groups": ("All at once", "time", _groups),
+    "curves": ("library on dgx-h100", "time", _curves),
     "calibrate": ("all_reduce on 16 ranks of 2 nodes", "latency", _calibrate),
 }
 
@@ -147,8 +204,9 @@ def test_browsers_show_the_numbers_of_the_json(name: str, folder: Path, address:
     section = page.locator("section", has=page.get_by_role("heading", name=title, exact=True))
     assert column(section.locator("table").last, heading) == told(json.loads((folder / f"{name}.json").read_text()))
     assert axe.run(page).violations_count == 0, axe.run(page).generate_report()
-    for wide in (480, 1280):
+    for wide in (480, 1280, 1400):
         page.set_viewport_size({"width": wide, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") == wide
-    assert problems == []
+    cut = page.evaluate("[...document.querySelectorAll('.rows')].filter((each) => each.scrollWidth > each.clientWidth)")
+    assert (problems, cut) == ([], [])  # a window of 1400 pixels has room for every table
     context.close()

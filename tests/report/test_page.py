@@ -88,6 +88,13 @@ def test_a_heading_stands_above_its_numbers(tmp_path: Path, browser: Any) -> Non
         assert aligned == ["left", "right"]
 
 
+def test_texts_that_begin_with_a_number_align_as_the_others_of_their_column() -> None:
+    rows = [["64 measurements of 1 curve", "3.5 ms"], ["none", "-"]]
+    page = Table(["what it came to", "time"], rows).html()
+    assert 'class="number"' not in page[page.index("64 meas") - 60 : page.index("64 meas")]
+    assert page.count('class="number"') == 3  # the heading of the times, and they
+
+
 def test_tables_sort_by_what_cells_say_and_long_ones_open(tmp_path: Path, browser: Any) -> None:
     times = ["2 ms", "18 us", "-", "1.5 s", "900 ns", "at least 3 ms"]
     names = ["rank 10", "rank 9", "rank 1", "a", "b", "c"]

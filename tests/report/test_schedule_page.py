@@ -19,6 +19,26 @@ from hocket.topology import load
 
 ONE = ["Summary", "How the chunks spread", "Links", "Other algorithms"]
 RING = "ring:4,bandwidth=1GB/s,latency=1us"
+# WCAG's contrast of a rank's number on the rank, at each of the ten levels that it fills up through.
+CONTRASTS = """() => {
+  const [rank] = document.querySelectorAll("circle.got");
+  const context = document.createElement("canvas").getContext("2d");
+  const light = (color) => {
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].map((value) => {
+      const part = value / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  return [...Array(10).keys()].map((level) => {
+    rank.setAttribute("class", `rank got h${level}`);
+    const of = (element) => light(getComputedStyle(element).fill);
+    const [low, high] = [of(rank), of(rank.nextElementSibling)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  });
+}"""
 
 
 def test_occupancy_is_what_verification_counts() -> None:
@@ -98,3 +118,14 @@ def test_the_animation_moves(tmp_path: Path, browser: Any) -> None:
         assert page.locator("output").inner_text().startswith("until ")
         slider.fill("60")
         assert page.locator("circle.got.h9").count() == 4
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_numbers_of_ranks_can_be_read_however_full_they_are(scheme: str, tmp_path: Path, browser: Any) -> None:
+    path = tmp_path / "report.html"
+    done = hocket("synthesize", "all_gather", "-t", RING, "-s", "1MiB", "--report", path)
+    assert done.returncode == 0, done.stderr
+    with opened(browser, path, color_scheme=scheme) as page:
+        contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) == 10 and min(contrasts) > 4.5, contrasts

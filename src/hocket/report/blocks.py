@@ -150,29 +150,35 @@ class ChoiceForm:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; numbers and the headings of columns of numbers align to the right. A click on a heading sorts by
+    """Rows of cells; columns of numbers align to the right. A click on a heading sorts by
     what the column's cells say, or by `keys`: for each row, what each of its cells is ordered by. `about` is what the
-    table is of, for those who do not see what is around it."""
+    table is of, for those who do not see what is around it. Narrow windows leave out the columns with the headings
+    `asides`."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str | PageLink | Code]]
     keys: Sequence[Sequence[float | str]] = ()
     about: str = ""
+    asides: Sequence[str] = ()
 
     def html(self) -> str:
         columns = ({str(row[at]) for row in self.rows} - {_NONE} for at in range(len(self.columns)))
         numeric = [bool(cells) and all(map(is_number, cells)) for cells in columns]
         sorts = len(self.rows) > 1
-        head = "".join(_heading(*each, sorts) for each in zip(self.columns, numeric, strict=True))
+        kinds = [
+            ["number"] * is_of_numbers + ["aside"] * (name in self.asides)
+            for name, is_of_numbers in zip(self.columns, numeric, strict=True)
+        ]
+        head = "".join(_heading(*each, sorts) for each in zip(self.columns, kinds, strict=True))
         said = ([sort_key(str(cell)) for cell in row] for row in self.rows)
         keys = self.keys or (said if sorts else repeat(repeat(None)))
         pairs = zip(self.rows, keys, strict=False)
-        body = "".join(f"<tr>{''.join(map(_cell, row, key, numeric))}</tr>" for row, key in pairs)
+        body = "".join(f"<tr>{''.join(map(_cell, row, key, kinds))}</tr>" for row, key in pairs)
         label = f' aria-label="{shown(self.about or f"table of {self.columns[0]}")}"'
         kind = ' class="sorted"' * sorts
         table = f"<table{kind}{label}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         more = f' data-open-rows="{_OPEN_ROWS}"' if len(self.rows) > _OPEN_ROWS else ""
-        return f'<div class="scroll" tabindex="0"{more}>{table}</div>'
+        return f'<div class="scroll rows" tabindex="0"{more}>{table}</div>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,18 +253,20 @@ def _player(times: Sequence[str]) -> str:
     )
 
 
-def _heading(words: str, numeric: bool, sorts: bool) -> str:
-    attribute = ' class="number"' if numeric else ""
+def _heading(words: str, kinds: Sequence[str], sorts: bool) -> str:
     inside = f"<button>{shown(words)}</button>" if sorts else shown(words)
-    return f'<th scope="col"{attribute}>{inside}</th>'
+    return f'<th scope="col"{_classes(kinds)}>{inside}</th>'
 
 
-def _cell(cell: str | PageLink | Code, key: float | str | None, numeric: bool) -> str:
-    text = str(cell)
-    kind = "long" if len(text) > _LONG else "number" if is_number(text) or (numeric and text == _NONE) else ""
-    attribute = f' class="{kind}"' if kind else ""
+def _cell(cell: str | PageLink | Code, key: float | str | None, kinds: Sequence[str]) -> str:
+    is_long = len(str(cell)) > _LONG
+    attribute = _classes(["long", *(kind for kind in kinds if kind != "number")] if is_long else kinds)
     attribute += "" if key is None else f' data-key="{shown(str(key))}"'
     return f"<td{attribute}>{_inside(cell)}</td>"
+
+
+def _classes(names: Sequence[str]) -> str:
+    return f' class="{" ".join(names)}"' if names else ""
 
 
 def _inside(cell: str | PageLink | Code) -> str:

@@ -8,7 +8,7 @@ import msgspec
 from hocket.base.units import format_bytes, format_time
 from hocket.report.charts import Axis, Chart, Series, xy_chart
 from hocket.report.figures import SERIES, size_axis
-from hocket.report.page import Cards, Figure, Page, Section, Table, Text
+from hocket.report.page import Cards, Details, Figure, Page, Section, Table, Text
 
 __all__ = ["BundleFacts", "bundle_content"]
 
@@ -23,8 +23,20 @@ class _Stock(msgspec.Struct, frozen=True):
     time_ps: _Count
 
 
+class _Tried(msgspec.Struct, frozen=True):
+    """A program that was simulated."""
+
+    time_ps: _Count
+    source: str
+    protocol: str
+    thread_blocks: _Count
+    instances: _Count
+
+
 class _Row(msgspec.Struct, frozen=True):
-    """A size: its program's bound, the stock library, and the file that serves it (None: the library, or nobody)."""
+    """A size: its program's bound, the stock library, and the file that serves it (None: the library, or nobody). With
+    `--explain` also how many `programs` there were, how many were `simulated`, and those that were `tried`, the
+    quickest first."""
 
     size_bytes: _Size
     bound_ps: _Count
@@ -34,6 +46,9 @@ class _Row(msgspec.Struct, frozen=True):
     source: str | None
     protocol: str | None
     thread_blocks: _Count | None
+    programs: _Count = 0
+    simulated: _Count = 0
+    tried: list[_Tried] = []
 
     @property
     def gain(self) -> float | None:
@@ -64,6 +79,9 @@ def bundle_content(found: BundleFacts) -> Page:
         ),
         Section("Sizes", [_table(found)]),
     ]
+    if compared := [row for row in found.rows if row.programs]:
+        about = Text("Programs that were not simulated have no chance by their bounds or guesses.")
+        sections.append(Section("What was compared", [about, *map(_compared, compared)]))
     remarks = [*found.assumed, *([f"stock: {found.stock}"] if found.stock else [])]
     if remarks:
         sections.append(Section("Assumed, and notes", [Text(remark) for remark in remarks]))
@@ -107,7 +125,7 @@ def _table(found: BundleFacts) -> Table:
             format_bytes(row.size_bytes),
             row.file or "left to the stock library",
             row.source or "-",
-            f"{row.protocol}, {row.thread_blocks} thread blocks" if row.file else "-",
+            _lowered_to(row.protocol or "-", row.thread_blocks or 0) if row.file else "-",
             format_time(row.time_ps) if row.time_ps else "-",
             format_time(row.stock.time_ps) if row.stock else "-",
             row.stock.algorithm if row.stock else "-",
@@ -118,3 +136,30 @@ def _table(found: BundleFacts) -> Table:
     ]
     heads = ["size", "file", "schedule", "lowered to", "time", "stock", "its algorithm", "gain", "lower bound"]
     return Table(heads, rows)
+
+
+def _compared(row: _Row) -> Details:
+    """What was compared at a size, the quickest first, behind a line that says which won."""
+    rows = [
+        (tried.time_ps, tried.source, _lowered_to(tried.protocol, tried.thread_blocks, tried.instances))
+        for tried in row.tried
+    ]
+    if row.file is not None and row.time_ps is not None:
+        rows = [one for one in rows if one[:2] != (row.time_ps, row.source)]
+        lowered = _lowered_to(row.protocol or "-", row.thread_blocks or 0)
+        rows.append((row.time_ps, row.source or "-", f"{lowered} (taken)"))
+    if row.stock is not None:
+        rows.append((row.stock.time_ps, "stock library", row.stock.algorithm))
+    best = max(min((time_ps for time_ps, *_ in rows), default=1), 1)
+    rows.append((row.bound_ps, "lower bound of programs", "-"))
+    cells = [[*named, format_time(time_ps), f"{time_ps / best:.3f}"] for time_ps, *named in sorted(rows)]
+    taken = row.source if row.file is not None else "left to the stock library"
+    size = format_bytes(row.size_bytes)
+    line = f"{size}: {taken}; {row.simulated:,} of {row.programs:,} programs were simulated"
+    heads = ["schedule", "lowered to", "time", "times the quickest"]
+    return Details(line, [Table(heads, cells, about=f"compared at {size}")])
+
+
+def _lowered_to(protocol: str, thread_blocks: int, instances: int = 1) -> str:
+    several = f", {instances} instances" if instances > 1 else ""
+    return f"{protocol}, {thread_blocks} thread block{'s' * (thread_blocks != 1)}{several}"

@@ -22,7 +22,16 @@ from hocket.calibration import (
 from hocket.calibration.simulated import is_leading, simulated_us
 from hocket.topology import Topology
 
-__all__ = ["CalibrationFacts", "CurveFacts", "EstimateFacts", "HeldOutFacts", "LevelFacts", "calibration_facts"]
+__all__ = [
+    "AdaptedCurve",
+    "AdaptedFacts",
+    "CalibrationFacts",
+    "CurveFacts",
+    "EstimateFacts",
+    "HeldOutFacts",
+    "LevelFacts",
+    "calibration_facts",
+]
 
 _Size = Annotated[int, msgspec.Meta(ge=1, lt=2**62)]
 _Positive = Annotated[float, msgspec.Meta(gt=1e-30, lt=1e30)]
@@ -91,18 +100,46 @@ class HeldOutFacts(msgspec.Struct, frozen=True):
         return Errors(*known)
 
 
+class AdaptedCurve(msgspec.Struct, frozen=True):
+    """Times of a collective by size, and what holds 90 % of each; `measured`: some of its rows were."""
+
+    kind: str
+    ranks: _Size
+    nodes: _Size
+    measured: bool
+    size_bytes: Annotated[list[_Size], msgspec.Meta(min_length=1)]
+    time_us: list[_Positive]
+    least_us: list[_Positive]
+    most_us: list[_Positive]
+
+
+class AdaptedFacts(msgspec.Struct, frozen=True):
+    """What the rows tell with public tables of other nodes; `situation`: how near those are."""
+
+    situation: str
+    curves: list[AdaptedCurve]
+
+
 class CalibrationFacts(msgspec.Struct, frozen=True):
-    """Of measurements on the topology of that name, None: of measurements alone."""
+    """Of measurements on the topology of that name, None: of measurements alone. `adapted`: None where public tables
+    tell nothing; `notes`: on disturbed rows, curves that are too short, and the calibrated topology."""
 
     topology: str | None
     curves: list[CurveFacts]
     levels: list[LevelFacts]
     held_out: list[HeldOutFacts]
     disagreements: list[Disagreement]
+    adapted: AdaptedFacts | None = None
+    notes: list[str] = []
 
 
 def calibration_facts(
-    calibration: Calibration, topology: Topology | None, held: Sequence[HeldOut], found: Sequence[Disagreement]
+    calibration: Calibration,
+    topology: Topology | None,
+    held: Sequence[HeldOut],
+    found: Sequence[Disagreement],
+    adapted: AdaptedFacts | None = None,
+    notes: Sequence[str] = (),
 ) -> CalibrationFacts:
     """Those of a calibration; with a topology also what the simulator says of it as it was given."""
     return CalibrationFacts(
@@ -115,6 +152,8 @@ def calibration_facts(
             for errors in [each.errors]
         ],
         disagreements=[*found],
+        adapted=adapted,
+        notes=[*notes],
     )
 
 

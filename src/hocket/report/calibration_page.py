@@ -6,10 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket.base.collectives import bus_factor
-from hocket.base.units import format_bandwidth
+from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.calibration import CurveFit
 from hocket.calibration.simulated import algorithm_of
-from hocket.report.calibration_facts import CalibrationFacts, CurveFacts, EstimateFacts, HeldOutFacts, LevelFacts
+from hocket.report.calibration_facts import (
+    AdaptedCurve,
+    AdaptedFacts,
+    CalibrationFacts,
+    CurveFacts,
+    EstimateFacts,
+    HeldOutFacts,
+    LevelFacts,
+)
 from hocket.report.charts import Axis, Chart, Series, xy_chart
 from hocket.report.figures import SERIES, size_axis
 from hocket.report.page import Block, Cards, Figure, Page, Section, Table, Text
@@ -26,11 +34,15 @@ def calibration_content(found: CalibrationFacts) -> Page:
     sections = [Section("Summary", [Cards([*_cards(found, fits)])])]
     sections += [Section(fit.curve.name, _curve(fit, of)) for fit, of in zip(fits, found.curves, strict=True)]
     sections.append(Section("Levels", [_levels(found.levels)]))
+    if found.adapted is not None:
+        sections.append(Section("With public tables", [*_adapted(found.adapted)]))
     if found.held_out:
         sections.append(Section("Held out", [_held(found.held_out)]))
     if found.topology is not None:
         disagreements = [Text(str(each)) for each in found.disagreements]
         sections.append(Section("Disagreements", disagreements or [Text("None.")]))
+    if found.notes:
+        sections.append(Section("Notes", [Text(note) for note in found.notes]))
     return Page("Calibration", found.topology or "measurements alone", sections)
 
 
@@ -151,6 +163,26 @@ def _levels(levels: Sequence[LevelFacts]) -> Table:
         "within a factor",
     ]
     return Table(heads, rows)
+
+
+def _adapted(adapted: AdaptedFacts) -> Iterator[Block]:
+    """A table of all curves: what each size takes, and within what."""
+    yield Text(f"By these rows and public tables of other nodes, {adapted.situation}; 90 % intervals.")
+    rows = [
+        [
+            f"{curve.kind} on {curve.ranks} ranks of {curve.nodes} node{'s' * (curve.nodes != 1)}",
+            "measured" if curve.measured else "not measured",
+            format_bytes(size),
+            *(format_time(float(f"{us * 1e6:.4g}")) for us in times),
+        ]
+        for curve in adapted.curves
+        for size, *times in _sizes_of(curve)
+    ]
+    yield Table(["curve", "its rows", "size", "time", "at least", "at most"], rows)
+
+
+def _sizes_of(curve: AdaptedCurve) -> Iterator[tuple[int, float, float, float]]:
+    return zip(curve.size_bytes, curve.time_us, curve.least_us, curve.most_us, strict=True)
 
 
 def _held(held: Sequence[HeldOutFacts]) -> Table:

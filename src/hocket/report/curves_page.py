@@ -6,7 +6,7 @@ from itertools import combinations
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.charts import Axis, Chart, Series, xy_chart
 from hocket.report.figures import SERIES, size_axis
-from hocket.report.page import Block, Cards, Figure, Page, Section, Table, Text
+from hocket.report.page import Block, Cards, Code, Figure, Page, Section, Table, Text
 from hocket.simulator.curves import SimulatedCurve, crossover_sentence, fit_sentence
 
 __all__ = ["curves_content", "curves_page", "size_curves"]
@@ -14,13 +14,17 @@ __all__ = ["curves_content", "curves_page", "size_curves"]
 _MOST_CARDS = 6
 
 
-def curves_page(collective: str, curves: Sequence[SimulatedCurve]) -> str:
+def curves_page(
+    collective: str, curves: Sequence[SimulatedCurve], assumed: Sequence[str] = (), measured: Sequence[str] = ()
+) -> str:
     """The page as HTML text."""
-    return curves_content(collective, curves).html()
+    return curves_content(collective, curves, assumed, measured).html()
 
 
-def curves_content(collective: str, curves: Sequence[SimulatedCurve]) -> Page:
-    """What is on the page."""
+def curves_content(
+    collective: str, curves: Sequence[SimulatedCurve], assumed: Sequence[str] = (), measured: Sequence[str] = ()
+) -> Page:
+    """What is on the page: also what is `assumed`, in sentences, and what nodes like these took, in lines."""
     sections = [
         Section("Summary", [Cards([*_cards(curves)])]),
         Section(
@@ -41,6 +45,10 @@ def curves_content(collective: str, curves: Sequence[SimulatedCurve]) -> Page:
     if len(curves) > 1:
         sentences = [Text(f"{crossover_sentence(*pair)}.") for pair in combinations(curves, 2)]
         sections.insert(3, Section("Crossovers", sentences))
+    if measured:
+        sections.append(Section("Beside these times", [Code("\n".join(measured))]))
+    if assumed:
+        sections.append(Section("Assumed, and notes", [Text(sentence) for sentence in assumed]))
     return Page(f"{collective} over sizes", ", ".join(dict.fromkeys(curve.topology for curve in curves)), sections)
 
 

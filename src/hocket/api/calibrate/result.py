@@ -15,7 +15,7 @@ from hocket.api.calibrate.transferred import Transferred
 from hocket.api.result import Result
 from hocket.base.text import printable_lines
 from hocket.base.units import format_bandwidth, format_bytes, format_time
-from hocket.calibration import FREE, Calibration, CostsFit, Disagreement, HeldOut, NcclCalibration
+from hocket.calibration import FREE, Calibration, CostsFit, Disagreement, HeldOut, MeasuredCurve, NcclCalibration
 from hocket.calibration.validation import Errors
 from hocket.nccl.fitted import TERMS
 from hocket.report.calibration_facts import CalibrationFacts, calibration_facts
@@ -72,7 +72,12 @@ class CalibrationResult(Result):
     @cached_property
     def facts(self) -> CalibrationFacts:
         """What its JSON and its page have."""
-        return calibration_facts(self.calibration, self.machine, self.held_out, self.disagreements)
+        adapted = None if self.transferred is None else self.transferred.facts()
+        notes = [note.removeprefix("note: ") for note in self.notes]
+        notes += [*map(_too_short, self.calibration.left_out)]
+        notes += [] if self.transferred is None else self.transferred.notes
+        notes += [] if self.calibrated is None else self.calibrated.notes
+        return calibration_facts(self.calibration, self.machine, self.held_out, self.disagreements, adapted, notes)
 
     def as_json(self) -> dict[str, Any]:
         form = super().as_json()
@@ -121,7 +126,7 @@ class CalibrationResult(Result):
                 bandwidth = f"{format_bandwidth(float(pieces.bandwidth[at]))} {spread}"
                 yield f"{head}  {name:<8} {latency:>22} {bandwidth:>26}  {off if at == 0 else ''}".rstrip()
         for curve in self.calibration.left_out:
-            yield f"note: {curve.name}: {len(curve.sizes)} sizes are too few to fit; at least 4 are needed"
+            yield f"note: {_too_short(curve)}"
 
     def _levels(self) -> Iterator[str]:
         if not self.calibration.levels:
@@ -167,6 +172,10 @@ _TERMS: Mapping[str, Callable[[float], str]] = {
     "chunk": lambda time_us: format_time(time_us * 1e6),
     "byte": lambda us_per_byte: format_bandwidth(1e6 / us_per_byte),
 }
+
+
+def _too_short(curve: MeasuredCurve) -> str:
+    return f"{curve.name}: {len(curve.sizes)} sizes are too few to fit; at least 4 are needed"
 
 
 def _within(spread: float) -> str:

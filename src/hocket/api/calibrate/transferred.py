@@ -27,6 +27,7 @@ from hocket.calibration.transfer.prediction import NINETY
 from hocket.nccl import NcclModel, Settings
 from hocket.nccl.fitted import NCCL_NAMES
 from hocket.nccl.libraries import library_of
+from hocket.report.calibration_facts import AdaptedCurve, AdaptedFacts
 from hocket.topology.machines.hosts import Hosts, hosts_of
 
 __all__ = ["PredictedCurve", "Transferred", "transferred"]
@@ -54,6 +55,12 @@ class PredictedCurve:
         """The spread of its times in the median (logarithms)."""
         return float(np.median(self.times.spread))
 
+    def facts(self) -> AdaptedCurve:
+        """What JSON and page have of it."""
+        low, high = self.times.within
+        columns = (each.tolist() for each in (self.sizes, self.times.time_us, low, high))
+        return AdaptedCurve(str(self.kind), self.ranks, self.nodes, self.measured, *columns)
+
     def measurements(self) -> Iterator[Measurement]:
         """As if it had been measured."""
         for size, time_us in zip(self.sizes.tolist(), self.times.time_us.tolist(), strict=True):
@@ -72,6 +79,18 @@ class Transferred:
     runs: tuple[RunToMake, ...] = ()
     whole: tuple[PredictedCurve, ...] = ()
 
+    @property
+    def notes(self) -> list[str]:
+        """On the rows that fit to nothing."""
+        return [
+            f"{place}: {factor:.2f} times what the other rows say: named, not fitted"
+            for place, factor in self.disturbed
+        ]
+
+    def facts(self) -> AdaptedFacts:
+        """What JSON and page have of it."""
+        return AdaptedFacts(self.situation, [curve.facts() for curve in self.curves])
+
     def lines(self) -> Iterator[str]:
         yield ""
         yield f"by these rows and public tables of other nodes, {self.situation} (docs/transfer.md); 90 % intervals"
@@ -82,8 +101,7 @@ class Transferred:
             for at, size in enumerate(curve.sizes.tolist()):
                 time, least, most = (_time(us[at]) for us in (curve.times.time_us, low, high))
                 yield f"  {format_bytes(size):>10} {time:>10}  {least} to {most}"
-        for place, factor in self.disturbed:
-            yield f"  note: {place}: {factor:.2f} times what the other rows say: named, not fitted"
+        yield from (f"  note: {note}" for note in self.notes)
         if self.runs:
             yield f"runs that would help most (now 90 % within x/ {_within(self.spread)}, in the mean)"
         for run in self.runs:

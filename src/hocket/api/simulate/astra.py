@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from hocket.api.reading import one_of
 from hocket.api.result import Result
@@ -10,6 +11,7 @@ from hocket.api.simulate.request import AstraFiles, Simulation
 from hocket.base.errors import ExitCode, RequestError
 from hocket.base.late_imports import late_imports
 from hocket.base.text import printable_lines
+from hocket.base.units import format_time
 
 with late_imports(__name__):
     from hocket.base.files import write_json
@@ -35,6 +37,11 @@ class AstraResult(Result):
         lost_all = all_communication_lost(losses, placed) and not request.job.accept_losses
         self.exit_code = ExitCode.CHECK_FAILED if lost_all else ExitCode.DONE
 
+    def headline(self) -> str:
+        found = self.prediction
+        time = format_time(found.time_ns * 1000)
+        return f"{time} on {len(found.finish_ns)} ranks as ASTRA-sim says it, model {found.backend}"
+
     def summary(self) -> str:
         found = self.prediction
         last = int(found.finish_ns.argmax())
@@ -48,6 +55,10 @@ class AstraResult(Result):
         if self.request.outputs.json:
             lines.append(f"wrote {self.request.outputs.json}")
         return printable_lines(lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented JSON form (docs/astra-sim.md), with the request that was answered."""
+        return {**self.prediction.as_json(), "headline": self.headline(), "request": self.request.to_plain()}
 
 
 def refuse_mixed(request: Simulation) -> None:
@@ -83,7 +94,8 @@ def perform(request: Simulation) -> AstraResult:
     )
     traces = read_traces(request.what, request.job.groups)
     prediction = simulate_astra(traces, setup)
-    if request.outputs.json:
-        write_json(request.outputs.json, {**prediction.as_json(), "request": request.to_plain()})
     placed = sum(int((trace.type >= NodeType.COMM_SEND).sum()) for trace in traces.traces)
-    return AstraResult(request, prediction, losses_of_job(traces), placed)
+    result = AstraResult(request, prediction, losses_of_job(traces), placed)
+    if request.outputs.json:
+        write_json(request.outputs.json, result.as_json())
+    return result

@@ -15,6 +15,7 @@ from hocket.api.simulate.text import assumed_lines, comparison_lines, curve_line
 from hocket.base.errors import ExitCode, RequestError
 from hocket.base.late_imports import late_imports
 from hocket.base.text import printable_lines
+from hocket.base.units import format_bandwidth, format_time
 
 with late_imports(__name__):
     from hocket.api.provenance import write_page
@@ -144,9 +145,14 @@ class CurvesResult(Result):
         self._written: list[str] = []
 
     def headline(self) -> str:
-        sizes = self.curves[0].columns["size_bytes"]
-        curves = f"{len(self.curves)} curve{'s' * (len(self.curves) != 1)}"
-        return f"{self.kind} at {len(sizes)} sizes, {curves} of topology and algorithm"
+        sizes = f"{self.kind} at {len(self.curves[0].columns['size_bytes'])} sizes"
+        best = max(self.curves, key=lambda curve: float(curve.columns["busbw"].max()))
+        reached = f"busbw up to {format_bandwidth(float(best.columns['busbw'].max()))}"
+        name = f"{best.algorithm} on {best.topology}"
+        if len(self.curves) > 1:
+            return f"{sizes}, {len(self.curves)} curves: {reached}, {name}"
+        first, last = (format_time(int(best.columns["time_ps"][at])) for at in (0, -1))
+        return f"{sizes}, {name}: {first} to {last}, {reached}"
 
     def summary(self) -> str:
         curves = curve_lines(self.kind, self.curves)
@@ -157,7 +163,13 @@ class CurvesResult(Result):
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON form (docs/results.md), with the request that was answered."""
-        return {**curves_json(self.kind, self.curves), "assumed": [*self.assumed], "request": self.request.to_plain()}
+        return {
+            **curves_json(self.kind, self.curves),
+            "headline": self.headline(),
+            "assumed": [*self.assumed],
+            "measured": [*self.measured],
+            "request": self.request.to_plain(),
+        }
 
     def write(self) -> None:
         """Writes what the request names."""
@@ -169,5 +181,6 @@ class CurvesResult(Result):
             write_csv(outputs.csv, curves_table(self.curves))
             self._written.append(f"wrote {outputs.csv}")
         if outputs.report:
-            write_page(outputs.report, curves_page(self.kind, self.curves), self)
+            page = curves_page(self.kind, self.curves, self.assumed, self.measured)
+            write_page(outputs.report, page, self)
             self._written.append(f"wrote {outputs.report}")

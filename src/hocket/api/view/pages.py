@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from hocket.api import exported
 from hocket.api.view.reports import REPORTS
-from hocket.api.view.runs import StoredRun, json_in
+from hocket.api.view.runs import LeftOut, StoredRun, json_in
 from hocket.base.errors import FormatError
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.page import Block, Cards, ChoiceForm, Code, PageLink, PageLinks, Section, Table, Text, render
@@ -26,8 +26,11 @@ _MOST_TABLES = 40
 _UNITS: Mapping[str, Callable[[Any], str]] = {
     "_ps": format_time,
     "_bytes": lambda size: format_bytes(round(size)),
-    **dict.fromkeys(("algbw", "busbw", "bandwidth"), format_bandwidth),
+    "_ns": lambda time_ns: format_time(1000 * time_ns),
+    "_us": lambda time_us: format_time(1e6 * time_us),
+    **dict.fromkeys(("algbw", "busbw", "bandwidth", "_bytes_per_s"), format_bandwidth),
 }
+_MADE_BY = Text("The page of a run has the command that made it, and its files.")
 _HOME = PageLinks([PageLink("All runs", "/")])
 
 
@@ -36,31 +39,32 @@ def when(changed_s: float) -> str:
     return datetime.fromtimestamp(changed_s).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def list_page(folder: Path, runs: Sequence[StoredRun]) -> str:
-    """The runs, the newest first, and the choice of two predictions to compare."""
+def list_page(folder: Path, runs: Sequence[StoredRun], left_out: Sequence[LeftOut]) -> str:
+    """The runs, the newest first, the choice of two predictions to compare, and the files that are of no run."""
+    others = [Section("Left out", [Text(str(each)) for each in left_out])] if left_out else []
     if not runs:
         none = Text("No results yet: commands write them with --json FILE and --report FILE.")
-        return render("Results", str(folder), [Section("Runs", [none])])
+        return render("Results", str(folder), [Section("Runs", [none]), *others])
     rows: list[list[str | PageLink | Code]] = [
         [
             PageLink(run.path, _address("run", run.path)),
             run.words,
-            when(run.changed_s),
+            run.headline or "-",
             "-" if run.time_ps is None else format_time(run.time_ps),
             "-" if run.bound_ps is None else format_time(run.bound_ps),
-            run.headline,
+            when(run.changed_s),
             Code(run.command),
         ]
         for run in runs
     ]
-    heads = ["run", "command", "when", "time", "lower bound", "what it came to", "made by"]
-    sections = [Section("Runs", [Table(heads, rows, about="runs")])]
+    heads = ["run", "command", "what it came to", "time", "lower bound", "when", "made by"]
+    sections = [Section("Runs", [Table(heads, rows, about="runs", asides=["lower bound", "made by"]), _MADE_BY])]
     predictions = [(run.path, f"{run.path}: {run.headline}") for run in runs if run.is_prediction]
     if len(predictions) > 1:
         fields = [("first", "First", predictions), ("second", "Second", [*predictions[1:], predictions[0]])]
         about = Text("What changed from the first prediction to the second: time, collectives, ranks and links.")
         sections.append(Section("Compare", [about, ChoiceForm("/compare", fields, "Compare")]))
-    return render("Results", f"{folder}: {len(runs)} runs", sections)
+    return render("Results", f"{folder}: {len(runs)} runs", [*sections, *others])
 
 
 def run_page(folder: Path, run: StoredRun) -> str:

@@ -13,7 +13,7 @@ from hocket.api.progress import Progress
 from hocket.api.result import Result
 from hocket.api.view.pages import when
 from hocket.api.view.request import ResultView
-from hocket.api.view.runs import StoredRun, StoredRuns
+from hocket.api.view.runs import LeftOut, StoredRun, StoredRuns
 from hocket.api.view.server import ResultServer, is_loopback
 from hocket.base.errors import FormatError
 from hocket.base.text import printable_lines
@@ -24,10 +24,11 @@ __all__ = ["ListedRuns", "perform"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ListedRuns(Result):
-    """The runs in a folder, the newest first."""
+    """The runs in a folder, the newest first; `left_out`: files that are of no run, by reason."""
 
     request: ResultView
     runs: Sequence[StoredRun]
+    left_out: Sequence[LeftOut]
 
     def headline(self) -> str:
         return f"{len(self.runs)} run{'s' * (len(self.runs) != 1)} in {self.request.folder}"
@@ -37,13 +38,19 @@ class ListedRuns(Result):
 
     def summary(self) -> str:
         rows = [(run.path, when(run.changed_s), run.headline or "-", run.command) for run in self.runs]
-        return printable_lines([*text_table(("run", "when", "what it came to", "made by"), rows, align="<<<<")])
+        table = text_table(("run", "when", "what it came to", "made by"), rows, align="<<<<")
+        return printable_lines([*table, *(f"left out: {each}" for each in self.left_out)])
 
     def columns(self) -> Mapping[str, Mapping[str, Any]]:
         names = ("path", "words", "command", "changed_s", "headline")
         table = {name: np.array([getattr(run, name) for run in self.runs]) for name in names}
         times = ("time_ps", "bound_ps")  # 0: the result has none
-        return {"runs": table | {name: np.array([getattr(run, name) or 0 for run in self.runs]) for name in times}}
+        left_out = [(path, each.why) for each in self.left_out for path in each.paths]
+        others = {name: np.array([pair[at] for pair in left_out], np.str_) for at, name in enumerate(("path", "why"))}
+        return {
+            "left_out": others,
+            "runs": table | {name: np.array([getattr(run, name) or 0 for run in self.runs]) for name in times},
+        }
 
 
 def perform(request: ResultView, progress: Progress) -> ListedRuns:
@@ -52,7 +59,8 @@ def perform(request: ResultView, progress: Progress) -> ListedRuns:
     if not folder.is_dir():
         raise FormatError(f"{folder}: is no folder; give the one with the results of --json and --report")
     if request.list_runs:
-        return ListedRuns(request, StoredRuns(folder).all())
+        runs = StoredRuns(folder)
+        return ListedRuns(request, runs.all(), runs.left_out)
     server = ResultServer(folder, request.listen)
     if not is_loopback(server.host):
         progress.note(f"anybody who reaches {server.host} can read what is in {folder}")
@@ -61,4 +69,4 @@ def perform(request: ResultView, progress: Progress) -> ListedRuns:
         server.serve()
     except KeyboardInterrupt:
         progress.note("ended")
-    return ListedRuns(request, server.runs.all())
+    return ListedRuns(request, server.runs.all(), server.runs.left_out)

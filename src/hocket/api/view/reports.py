@@ -10,6 +10,7 @@ import msgspec
 
 from hocket.base.errors import FormatError, HocketError
 from hocket.base.reading import JSON, read_text
+from hocket.report.astra_page import AstraFacts, astra_content
 from hocket.report.bundle_page import BundleFacts, bundle_content
 from hocket.report.calibration_facts import CalibrationFacts
 from hocket.report.calibration_page import calibration_content
@@ -82,6 +83,7 @@ def _page_of(form: type[_Form], content: Callable[[_Form], Page]) -> Callable[[P
 REPORTS: Mapping[str, Callable[[Path], Page]] = {
     "hocket.prediction": lambda path: prediction_content(stored_facts(path)),
     "hocket.curves": lambda path: curves_content(*stored_curves(path)),
+    "hocket.astra-sim": _page_of(AstraFacts, astra_content),
     "hocket.replay": _page_of(_Replay, _replay),
     "hocket.fit": _page_of(CalibrationFacts, calibration_content),
     "hocket.programs": _page_of(BundleFacts, bundle_content),

@@ -165,7 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
         _, _, rest = asked.path.removeprefix("/").partition("/")
         path = unquote(rest, errors="surrogateescape")
         if asked.path == "/":
-            self._page(list_page(self.results.root, self.results.runs.all()))
+            self._page(list_page(self.results.root, self.results.runs.all(), self.results.runs.left_out))
         elif asked.path.startswith("/run/"):
             self._page(run_page(self.results.root, self.results.run(path)))
         elif asked.path.startswith("/file/"):
