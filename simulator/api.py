@@ -146,6 +146,10 @@ def _by_library(
         library = replace(library, by_chunks=False)
     chooser = AlgorithmChooser(topology, algorithms, nccl, library, schedules=schedules)
     found = simulate(workload, topology, fidelity, chooser.candidates, library.message_launch_ps(placed))
+    if fidelity.model == Model.BOUND:
+        return replace(
+            found, assumed=(*found.assumed, "each collective takes its lower bound, whatever the library does")
+        )
     return replace(found, assumed=(*found.assumed, *library.sentences(placed, kinds, messages)))
 
 

@@ -1,7 +1,8 @@
 """One collective over sizes: nccl-tests' numbers, the floor, the knee, and where one curve crosses another."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hocket.simulator.prediction import Prediction
 
 __all__ = [
     "SimulatedCurve",
-    "crossover_sentence",
+    "comparison_sentences",
     "curve_of_predictions",
     "curves_json",
     "curves_table",
@@ -134,7 +135,20 @@ def fit_sentence(curve: SimulatedCurve) -> str:
     return f"alpha + beta * size: {alpha} + size / {bandwidth}, off by at most {curve.fit.worst:.1%}"
 
 
-def crossover_sentence(first: SimulatedCurve, second: SimulatedCurve) -> str:
+def comparison_sentences(curves: Sequence[SimulatedCurve]) -> Iterator[str]:
+    """Where each two of the curves cross; of a single size, at which none can, the order of all."""
+    if len(curves) < 2:
+        return
+    sizes = curves[0].columns["size_bytes"]
+    if len(sizes) > 1:
+        yield from (_crossover_sentence(*pair) for pair in combinations(curves, 2))
+        return
+    ordered = sorted(curves, key=lambda curve: int(curve.columns["time_ps"][0]))
+    times = (f"{each.algorithm} on {each.topology} {format_time(int(each.columns['time_ps'][0]))}" for each in ordered)
+    yield f"from the fastest at {format_bytes(int(sizes[0]))}: {', '.join(times)}"
+
+
+def _crossover_sentence(first: SimulatedCurve, second: SimulatedCurve) -> str:
     """Which of two curves over the same sizes is faster, and from where on no longer."""
     sizes, ones, others = first.columns["size_bytes"], first.columns["time_ps"], second.columns["time_ps"]
     names = [f"{curve.algorithm} on {curve.topology}" for curve in (first, second)]

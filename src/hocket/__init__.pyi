@@ -354,7 +354,7 @@ def simulate(
     overlap_slowdown: _Text = '1', algorithm: _Texts = (), library: _Text | None = None, times: _Text | None = None,
     nccl_machine: _Text | None = None, nccl_set: _Texts = (), nccl_version: _Text = '2.30.7', degrade: _Texts = (),
     late: _Texts = (), traffic: _Texts = (), chunks: _Integer = 1, root: _Integer | None = None,
-    runtime: _Text = 'executor', costs: _Text | None = None, compute_scale: _Text = '1',
+    runtime: _Text | None = None, costs: _Text | None = None, compute_scale: _Text = '1',
     accelerator: _Text | None = None, reprice: bool = False, remote_memory: _Text | None = None,
     placement: _Text | None = None, groups: _Text | None = None, accept_losses: bool = False, json: _Text | None = None,
     timeline: _Text | None = None, timeline_ranks: _Text | None = None, timeline_time: _Text | None = None,

@@ -19,7 +19,6 @@ with late_imports(__name__):
 __all__ = ["MeasuredAlike", "measured_alike"]
 
 _PS = 1e6  # of a us
-_SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +48,12 @@ class MeasuredAlike:
         return f"by public measurements, nodes {self.situation}: {self.time(0)} (docs/transfer.md)"
 
     def lines(self) -> Iterator[str]:
-        """Of all sizes, of many some."""
+        """Of all sizes."""
         if not self.known:
             yield "no nodes like these were measured: the times are NCCL's own expectation (docs/transfer.md)"
             return
         yield f"by public measurements, nodes {self.situation} (docs/transfer.md)"
-        shown = np.unique(np.linspace(0, len(self.sizes) - 1, min(_SHOWN, len(self.sizes))).round().astype(np.int64))
-        yield from (f"{format_bytes(self.sizes[at]):>10} {self.time(at)}" for at in shown.tolist())
+        yield from (f"{format_bytes(size):>10} {self.time(at)}" for at, size in enumerate(self.sizes))
 
 
 def measured_alike(model: NcclModel, kind: str, sizes: Sequence[int]) -> MeasuredAlike | None:

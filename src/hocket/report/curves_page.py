@@ -1,13 +1,12 @@
 """The page of collectives over sizes: times, bandwidths and knees."""
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 
 from hocket.base.units import format_bandwidth, format_bytes, format_time
 from hocket.report.charts import Axis, Chart, Series, xy_chart
 from hocket.report.figures import SERIES, size_axis
 from hocket.report.page import Block, Cards, Code, Figure, Page, Section, Table, Text
-from hocket.simulator.curves import SimulatedCurve, crossover_sentence, fit_sentence
+from hocket.simulator.curves import SimulatedCurve, comparison_sentences, fit_sentence
 
 __all__ = ["curves_content", "curves_page", "size_curves"]
 
@@ -43,8 +42,8 @@ def curves_content(
         *(Section(_name(curve), _rows(curve)) for curve in curves),
     ]
     if len(curves) > 1:
-        sentences = [Text(f"{crossover_sentence(*pair)}.") for pair in combinations(curves, 2)]
-        sections.insert(3, Section("Crossovers", sentences))
+        sentences = [Text(f"{sentence}.") for sentence in comparison_sentences(curves)]
+        sections.insert(3, Section("Comparison", sentences))
     if measured:
         sections.append(Section("Beside these times", [Code("\n".join(measured))]))
     if assumed:

@@ -130,6 +130,11 @@ def test_networks_without_a_modelled_library_say_so() -> None:
     assert "16 GPUs of gfx90a: RCCL's choices are modelled of 8" in out("all_reduce", "-t", "mi250", "-s", "1MiB")
 
 
+def test_lower_bounds_are_of_no_library() -> None:
+    text = out("all_reduce", "-t", TWO, "-s", "1MiB", "--model", "bound")
+    assert "each collective takes its lower bound" in text and "chunk by chunk" not in text and "it takes" not in text
+
+
 def test_gpus_that_are_no_whole_trays_are_refused_and_not_answered_by_the_network_alone() -> None:
     """Without NCCL's costs the time would be 6 times too short."""
     refused = hocket("all_reduce", "-t", "gb200-nvl72:gpus=7", "-s", "1MiB")

@@ -31,7 +31,7 @@ def test_one_size_has_the_time_of_the_model_and_beside_it_that_of_measurements(t
 def test_several_sizes_have_lines_of_their_own() -> None:
     printed = said("simulate", "all_reduce", "-s", "8KiB..1GiB", "-t", TWO)
     lines = printed[printed.index("by public measurements") :].splitlines()[1:]
-    assert len(lines) == 12 and lines[-1].split()[:2] == ["1", "GiB"]
+    assert len(lines) == 18 and lines[-1].split()[:2] == ["1", "GiB"]
     assert all(re.fullmatch(r" +\d+ \wiB [\d.]+ \ws, 90 % within [\d.]+ \ws to [\d.]+ \ws", line) for line in lines)
 
 

@@ -123,6 +123,15 @@ def test_the_floor_is_of_no_bytes_whatever_sizes_are_asked_for() -> None:
         assert len(floors) == 1
 
 
+def test_curves_of_a_single_size_are_put_in_order() -> None:
+    algorithms = [word for name in ("ring", "direct", "chain") for word in ("--algorithm", name)]
+    done = hocket("all_reduce", "-s", "1KiB", "-t", "ring:4,bandwidth=1GB/s,latency=1us", *algorithms)
+    last = done.stdout.splitlines()[-1]
+    assert "crossover" not in done.stdout
+    times = [float(time) for time in re.findall(r" ([\d.]+) us", last)]
+    assert last.startswith("from the fastest at 1 KiB: ") and len(times) == 3 and times == sorted(times)
+
+
 def test_sizes_are_printed_like_nccl_tests_with_their_knee(tmp_path: Path) -> None:
     out, table = tmp_path / "sizes.json", tmp_path / "sizes.csv"
     other = "ring:2,bandwidth=4GB/s,latency=4us"

@@ -81,6 +81,20 @@ def test_ranks_that_a_program_leaves_idle_are_told() -> None:
     assert "is for 8 ranks: it runs on ranks 0 to 7 of the 16 of ring:16" in done.stderr
 
 
+def test_sizes_at_which_no_runtime_would_run_a_program_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "small.xml"
+    text = (DATA / "all_reduce_all_pairs_4.xml").read_text()
+    file.write_text(text.replace("<algo ", '<algo minBytes="0" maxBytes="65536" runtime="msccl" ', 1))
+    topology = "switch:4,bandwidth=50GB/s,latency=500ns"
+    said = "is for calls of 0 B to 65535 B alone (minBytes, maxBytes): at 1 MiB a runtime would not run it"
+    for sizes in ("1MiB", "32KiB..1MiB:32"):
+        done = hocket("simulate", file, "-t", topology, "-s", sizes)
+        assert done.returncode == 0, done.stderr
+        assert said in done.stdout + done.stderr
+    assert "executor" not in hocket("simulate", file, "-t", topology, "-s", "1MiB").stdout
+    assert "would not run" not in hocket("simulate", file, "-t", topology, "-s", "32KiB").stdout
+
+
 def test_a_reader_that_has_seen_enough_fails_no_check() -> None:
     """The reader is gone before the first byte: 128 and SIGPIPE's 13, as of every program in a pipe."""
     command = [sys.executable, "-m", "hocket", "verify", str(DATA / "broadcast_binomial_8.xml"), "--json", "-"]

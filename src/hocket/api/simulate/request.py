@@ -215,12 +215,13 @@ class Simulation(Request, frozen=True, kw_only=True, tag="simulate"):
         None
     )
     runtime: Annotated[
-        str,
+        str | None,
         option(
-            "Who runs the program: its slots and slices; of device and mscclpp also what their kernels take.",
+            "Who runs the program: its slots and slices; of device and mscclpp also what their kernels take. By"
+            " default the one that its file names, else executor.",
             choices="hocket.translator.targets:RUNTIMES",
         ),
-    ] = "executor"
+    ] = None
     costs: CostsFile = None
     job: JobOptions = JobOptions()
     outputs: PredictionOutputs = PredictionOutputs()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
 
 from hocket.base.late_imports import late_imports
 from hocket.base.units import format_bandwidth, format_bytes, format_bytes_apart, format_time
@@ -12,7 +11,7 @@ from hocket.simulator import Model, PacketTraffic, Prediction
 with late_imports(__name__):
     from hocket.simulator.analysis import caused_waits, critical_path, rank_table, sort_table, step_table
     from hocket.simulator.analysis.packets import LATENCY_PERCENTS
-    from hocket.simulator.curves import SimulatedCurve, crossover_sentence, fit_sentence
+    from hocket.simulator.curves import SimulatedCurve, comparison_sentences, fit_sentence
 
 __all__ = ["assumed_lines", "comparison_lines", "curve_lines", "prediction_lines"]
 
@@ -189,8 +188,7 @@ def curve_lines(kind: str, curves: Sequence[SimulatedCurve]) -> Iterator[str]:
     """A table for each curve, as nccl-tests prints them, then where they cross."""
     for curve in curves:
         yield from _curve(kind, curve)
-    for first, second in combinations(curves, 2):
-        yield crossover_sentence(first, second)
+    yield from comparison_sentences(curves)
 
 
 def _curve(kind: str, curve: SimulatedCurve) -> Iterator[str]:
