@@ -1,11 +1,11 @@
 """The page of programs for a runtime: what each size takes by them, by the stock library, and at least."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import msgspec
 
-from hocket.base.units import format_bytes, format_time
+from hocket.base.units import format_bytes, format_limit, format_time
 from hocket.report.charts import Axis, Chart, Series, xy_chart
 from hocket.report.figures import SERIES, size_axis
 from hocket.report.page import Cards, Details, Figure, Page, Section, Table, Text
@@ -13,6 +13,7 @@ from hocket.report.page import Cards, Details, Figure, Page, Section, Table, Tex
 __all__ = ["BundleFacts", "bundle_content"]
 
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
+_TUNED = "Rules of tuner.csv, for NCCL's tuner plugin: quicker than the stock library's own choice."
 _Size = Annotated[int, msgspec.Meta(ge=1, lt=2**62)]
 
 
@@ -58,6 +59,24 @@ class _Row(msgspec.Struct, frozen=True):
         return self.stock.time_ps / self.time_ps
 
 
+class _SettingTime(msgspec.Struct, frozen=True):
+    """What the stock library takes by a setting, and by its own choice."""
+
+    size_bytes: _Size
+    time_ps: _Count
+    own: str
+    own_ps: _Count
+
+
+class _Setting(msgspec.Struct, frozen=True):
+    """A rule of the tuner table: the stock library takes `algorithm` for calls of these sizes."""
+
+    algorithm: str
+    min_bytes: _Count
+    max_bytes: _Count
+    predicted: list[_SettingTime]
+
+
 class BundleFacts(msgspec.Struct, frozen=True):
     """Programs of a collective for a runtime: the JSON of `hocket synthesize --for`."""
 
@@ -68,6 +87,7 @@ class BundleFacts(msgspec.Struct, frozen=True):
     assumed: list[str]
     stock: str
     rows: Annotated[list[_Row], msgspec.Meta(min_length=1)]
+    tuned: list[_Setting] = []
 
 
 def bundle_content(found: BundleFacts) -> Page:
@@ -79,6 +99,8 @@ def bundle_content(found: BundleFacts) -> Page:
         ),
         Section("Sizes", [_table(found)]),
     ]
+    if found.tuned:
+        sections.append(Section("Settings of the stock library", [Text(_TUNED), _settings(found.tuned)]))
     if compared := [row for row in found.rows if row.programs]:
         about = Text("Programs that were not simulated have no chance by their bounds or guesses.")
         sections.append(Section("What was compared", [about, *map(_compared, compared)]))
@@ -136,6 +158,22 @@ def _table(found: BundleFacts) -> Table:
     ]
     heads = ["size", "file", "schedule", "lowered to", "time", "stock", "its algorithm", "gain", "lower bound"]
     return Table(heads, rows)
+
+
+def _settings(tuned: Sequence[_Setting]) -> Table:
+    rows = [
+        [
+            f"{format_limit(setting.min_bytes)} to {format_limit(setting.max_bytes)}",
+            setting.algorithm,
+            format_bytes(at.size_bytes),
+            format_time(at.time_ps),
+            at.own,
+            format_time(at.own_ps),
+        ]
+        for setting in tuned
+        for at in setting.predicted
+    ]
+    return Table(["sizes of the rule", "setting", "size", "time", "its own choice", "time of that"], rows)
 
 
 def _compared(row: _Row) -> Details:

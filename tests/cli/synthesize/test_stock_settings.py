@@ -7,7 +7,9 @@ from pathlib import Path
 import in_process
 import numpy as np
 import pytest
+from browsing import text_of
 
+from hocket.base.units import format_time
 from hocket.nccl.names import ALGORITHMS, COLLECTIVES, PROTOCOLS
 from hocket.nccl.tuning.table import CommunicatorRules, read_tuner_table
 from hocket.translator.bundle import read_bundle
@@ -30,7 +32,8 @@ def test_a_quicker_setting_is_a_rule_that_the_plugin_takes_and_everything_says_s
     folder = tmp_path / "b"
     asked = ("-t", TOLD, "-s", "32MiB..128MiB:2", "--for", "executor", "-o", str(folder))
     for _ in range(2):  # the second takes the first's place
-        done = synthesize(*asked, "--explain", "--json", str(tmp_path / "told.json"))
+        written = ("--json", str(tmp_path / "told.json"), "--report", str(tmp_path / "told.html"))
+        done = synthesize(*asked, "--explain", *written)
         assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in folder.iterdir()) == ["README.md", "bundle.json", "tuner.csv"]
     told = json.loads((tmp_path / "told.json").read_text())
@@ -44,6 +47,9 @@ def test_a_quicker_setting_is_a_rule_that_the_plugin_takes_and_everything_says_s
     assert told["tuned"][0]["algorithm"] == rule.algorithm == "Ring/LL128"
     assert "tuner.csv: from" in done.stdout and "stock NCCL takes Ring/LL128: 552.6 us at 64 MiB" in done.stdout
     assert "552.6 us  1.000x  stock library  Ring/LL128 (tuner.csv)" in done.stdout  # --explain
+    page = text_of((tmp_path / "told.html").read_text().replace("</td>", " "))
+    assert f"Ring/LL128 64 MiB 552.6 us {at.own} {format_time(at.own_ps)}" in page
+    assert told["headline"].endswith(": no size at which a program is known to be quicker than the stock library")
     assert "hocket nccl env --table tuner.csv" in (folder / "README.md").read_text()
     # the plugin's own parser and choice
     checked = hocket("nccl", "tuner", "check", str(folder / "tuner.csv"), "--nodes", "2", "--ranks", "16")

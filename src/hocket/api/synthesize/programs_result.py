@@ -98,11 +98,28 @@ class ProgramsResult(Result):
         self.report, self.rows, self.compared = report, tuple(rows), compared
         self.topology, self.ranks, self.kernels, self.stock = topology, ranks, tuple(kernels), stock
 
+    def headline(self) -> str:
+        none = "no size at which a program is known to be quicker than the stock library"
+        return f"{self._subject}: {self._gain or none}"
+
     def summary(self) -> str:
         return printable_lines([*self._lines()])
 
+    @property
+    def _subject(self) -> str:
+        return f"{self.request.collective} on {self.ranks} ranks of {self.topology}, for {self.request.runtime}"
+
+    @property
+    def _gain(self) -> str:
+        """At how many sizes a program is quicker than the stock library; empty where none is, or nobody knows."""
+        gains = [row.gain for row in self.rows if row.gain is not None]
+        won = [gain for gain in gains if gain > 1]
+        if not won:
+            return ""
+        return f"quicker than the stock library at {len(won)} of {len(gains)} sizes, by up to {max(won):.2f} times"
+
     def _lines(self) -> Iterator[str]:
-        yield f"{self.request.collective} on {self.ranks} ranks of {self.topology}, for {self.request.runtime}"
+        yield self._subject
         yield from (f"assumed: {sentence}" for sentence in self.kernels)
         if self.stock:
             yield f"stock: {self.stock}"
@@ -115,10 +132,8 @@ class ProgramsResult(Result):
         if self.request.explain:
             for row in self.rows:
                 yield from _explained(row, self.compared[row.size_bytes], self._settings)
-        gains = [row.gain for row in self.rows if row.gain is not None]
-        won = [gain for gain in gains if gain > 1]
-        if won:
-            yield f"quicker than the stock library at {len(won)} of {len(gains)} sizes, by up to {max(won):.2f} times"
+        if self._gain:
+            yield self._gain
         if self.report is None or not self.report.bundle.files:
             nothing = ": nothing was written" * (self.report is None)
             yield f"no program is quicker than the stock library at any of these sizes{nothing}"
