@@ -32,7 +32,9 @@ from hocket.simulator.algorithm_choice import AUTO, LIBRARY
 
 with late_imports(__name__):
     from hocket.api.alike import MeasuredAlike, measured_alike
+    from hocket.nccl import NcclModel
     from hocket.nccl.fitted import NCCL_NAMES
+    from hocket.nccl.programs.spec import NcclAlgorithm
     from hocket.simulator.curves import SimulatedCurve, curve_of_predictions
 
 __all__ = ["simulate"]
@@ -112,7 +114,8 @@ class _Contender:
             by_chunks=asks_of_links(request, self.machine, self.spec),
             launch_ps=self.machine.launch_ps if self.name == AUTO else 0,
         )
-        found = self._beside_model(collective, found)
+        if not latencies:  # which are the program's own
+            found = self._beside_model(collective, found)
         return self.machine.said(found) if ours or not self.machine.nccl else found
 
     def _beside_model(self, collective: Collective, found: Prediction) -> Prediction:
@@ -132,17 +135,19 @@ class _Contender:
             fidelity=replace(fidelity, routing=None),
             nccl=nccl,
         )
-        (model_us,) = nccl.choose(NCCL_NAMES[collective.kind], [max(collective.size_bytes, 1)]).time_us.tolist()
-        later_ps = round(model_us * _PS) - sound.time_ps
+        later_ps = self._model_ps(nccl, collective.size_bytes) - sound.time_ps
         if later_ps <= 0 or found.time_ps < sound.time_ps:
             return found
         late = Disturbance(late_ps=dict.fromkeys(range(collective.num_ranks), later_ps))
         later = simulate_collective(
             collective, self.machine.topology, own, fidelity=fidelity, nccl=nccl, disturbance=late
         )
-        later_by = format_time(later_ps)
-        sentence = f"on sound links they are {later_by} quicker than its model says, so they begin so much later"
+        sentence = "as much later as on sound links they are quicker than its model says"
         return replace(later, assumed=(*found.assumed, sentence))
+
+    def _model_ps(self, nccl: NcclModel, size: int) -> int:
+        collective = Collective(Kind(self.question.request.what), nccl.ranks, max(size, 1))
+        return NcclAlgorithm().expected(nccl, collective).time_ps
 
     def _told(self, collective: Collective) -> tuple[str, int] | None:
         """The algorithm and time (ps) that RCCL's model says, where that is what is asked for."""
@@ -193,10 +198,7 @@ class _Contender:
         by_chunks = asks_of_links(self.question.request, self.machine, self.spec)
         if nccl is None or self.name != LIBRARY or not by_chunks or kind not in NCCL_NAMES:
             return []
-        times_us = nccl.choose(NCCL_NAMES[kind], sizes).time_us.tolist()
-        each = [
-            f"{format_time(round(us * _PS))} at {format_bytes(size)}" for us, size in zip(times_us, sizes, strict=True)
-        ]
+        each = [f"{format_time(self._model_ps(nccl, size))} at {format_bytes(size)}" for size in sizes]
         return [f"NCCL's model, which knows no links: {', '.join(each)} (--algorithm {MODEL})"]
 
     def measured(self, sizes: list[int]) -> list[str]:
