@@ -33,7 +33,8 @@ def test_from_tables_to_a_simulated_topology(table: Path, tmp_path: Path) -> Non
     command = [sys.executable, "-m", "hocket", "calibrate", table.name, *options]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == ExitCode.DONE, done.stderr
-    for expected in ("50 measurements of 1 curve\n", "inter-node", "held out by sizes", "wrote made.yaml and"):
+    ignored = "takes the time of NCCL's model for what NCCL runs, not these fits: add --nccl dgx-h100"
+    for expected in ("50 measurements of 1 curve\n", "inter-node", "held out by sizes", "wrote made.yaml and", ignored):
         assert expected in done.stdout
     assert "collective: all_reduce" in (tmp_path / "made.protocols.yaml").read_text()
     page = (tmp_path / "page.html").read_text()

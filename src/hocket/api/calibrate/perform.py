@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +40,8 @@ from hocket.calibration.fitting import LEAST_SIZES
 from hocket.calibration.measurement import kind_named
 from hocket.calibration.validation import freely
 from hocket.nccl import Settings, read_settings
+from hocket.nccl.fitted import NCCL_NAMES
+from hocket.nccl.libraries import LIBRARIES, library_of
 from hocket.nccl.measured_on import MeasuredOn
 from hocket.nccl.programs.spec import settings_on
 from hocket.nccl.releases import NEWEST, Release
@@ -220,7 +223,24 @@ def _calibrated(result: CalibrationResult, machine: Topology, of_nccl: NcclCalib
         beside = protocols.name if of_nccl and _is_of_same(request, machine) else None
         save(result.calibrated.topology, request.output, comment(request), beside)
         result.written.append(f"{request.output} and {protocols}")
+        if beside is None and (machine_of_nccl := _without_fit(request, result.calibration)):
+            result.notes.append(
+                f"note: hocket simulate -t {request.output} takes the time of NCCL's model for what NCCL runs, not"
+                f" these fits: add --nccl {machine_of_nccl} to have them taken"
+            )
     return result
+
+
+def _without_fit(request: CalibrationRequest, calibration: Calibration) -> str | None:
+    """The machine whose NCCL a simulation of the topology takes, where it runs what was measured and was not fitted."""
+    if request.nccl is not None or not any(fit.curve.kind in NCCL_NAMES for fit in calibration.fits):
+        return None
+    try:
+        hosts = hosts_of(str(request.topology))
+        known = library_of(hosts) is LIBRARIES["nccl"] and hosts.domain == 1
+    except HocketError:
+        return None
+    return re.split("[:,]", str(request.topology))[0] if known and not Path(str(request.topology)).exists() else None
 
 
 def _is_of_same(request: CalibrationRequest, machine: Topology) -> bool:
