@@ -236,7 +236,8 @@ def _why_none(spec: str) -> str:
     Raises TopologyError where it names some, but GPUs that are no whole hosts: times of the network alone in place of
     the library's would be several times too short."""
     try:
-        hosts_of_one_kind(spec)
+        if not is_graph(spec) or os.path.isfile(spec):
+            hosts_of_one_kind(spec)
     except TopologyError as error:
         raise TopologyError(
             f"{error}; or --library none for times of the network alone, without NCCL's costs"
