@@ -21,6 +21,8 @@ __all__ = ["Contest", "hold"]
 
 _CLOSE = 2  # times the least on the links alone, for a native algorithm that becomes a program
 
+_LEAST_GAIN = 1.01
+
 
 @dataclass(frozen=True, eq=False)
 class Contest:
@@ -52,7 +54,8 @@ class Contest:
 
     @property
     def wins(self) -> bool:
-        return self.synthesized_program.time_ps < self.rivals[0].time_ps
+        """By more than predictions of the same costs tell apart."""
+        return self.synthesized_program.time_ps * _LEAST_GAIN < self.rivals[0].time_ps
 
     @property
     def verdict(self) -> str:
