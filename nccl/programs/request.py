@@ -54,7 +54,8 @@ class NcclCall:
         if not 0 <= self.root < self.ranks:
             raise ScheduleError(f"root {self.root} is not one of {self.ranks} ranks")
         if self.size_bytes < 1 or self.size_bytes % self.blocks:
-            raise ScheduleError(f"{self.collective} of {self.size_bytes} B: expected a multiple of {self.blocks} ranks")
+            expected = f"a multiple of {self.blocks} ranks" if self.size_bytes > 0 else "a byte or more"
+            raise ScheduleError(f"{self.collective} of {self.size_bytes} B: expected {expected}")
 
     @property
     def kind(self) -> Kind:

@@ -11,7 +11,7 @@ import numpy as np
 from hocket.api.parts import Failures
 from hocket.api.progress import Progress
 from hocket.api.reading import slowed
-from hocket.api.simulate.library import StockMachine, stock_machine, with_own_links
+from hocket.api.simulate.library import StockMachine, sound_topology, stock_machine, with_own_links
 from hocket.api.simulate.perform import question_of
 from hocket.api.simulate.rccl import rccl_time
 from hocket.api.simulate.request import Simulation
@@ -188,9 +188,8 @@ def stock_library(
             if is_slowed
             else LibraryTimes(collective, machine, pace)
         )
-    by_name = with_own_links(machine.topology, spec)
-    sound = machine.topology if is_slowed else None
-    sound = sound if by_name is None else _machine_of(by_name, collective, progress).topology
+    others = is_slowed or with_own_links(machine.topology, spec) is not None
+    sound = sound_topology(machine, spec) if others else None
     on_links = replace(machine, topology=slowed(machine.topology, lacking)) if is_slowed else machine
     return LibraryTimes(collective, on_links, pace, sound)
 

@@ -95,7 +95,12 @@ class Candidates:
 
     def _natives(self) -> Iterator[Source]:
         """Those that may be the quickest of them at some size."""
-        members = [(cut, schedule) for cut in self._cuts for schedule in self._built(cut)]
+        members = [
+            (cut, schedule)
+            for cut in self._cuts
+            for schedule in self._built(cut)
+            if cut is self._cuts[0] or not schedule.is_own.all()  # whole buffers go in one chunk, however they are cut
+        ]
         least = [LeastTime(schedule, self.profile) for _, schedule in members]
         strategies = [Strategy(protocol=name, instances=_COPIES) for name in self.profile.priced or ("Simple",)]
         kept: dict[int, int] = {}
